@@ -29,7 +29,7 @@ from kdissect.session.lanes import Lane, LaneTable
 from kdissect.session.pairing import Completed, Recognised
 from kdissect.session.quick import PairLayouts
 from kdissect.session.reopened import Reopened
-from kdissect.session.resting import Ends, Rested, RestingConnections
+from kdissect.session.resting import Ends, RestingConnection, RestingConnections
 from kdissect.session.tunnelled import Key, Tunnelled
 from kdissect.tls.keylog import TlsSecrets
 from kdissect.wording import plural
@@ -517,11 +517,11 @@ class Dissector:
     def close(self) -> Iterator[Event]:
         """End the capture: give the events that still wait, then every connection's row."""
         yield from self._segments.close()
-        everyone: list[Conversation | Rested] = [*set(self._conversations()), *self.resting.all()]
+        everyone: list[Conversation | RestingConnection] = [*set(self._conversations()), *self.resting.all()]
         everyone.sort(key=lambda each: each.number)
         events = self._take_late()
         for each in everyone:
-            if not isinstance(each, Rested):
+            if not isinstance(each, RestingConnection):
                 events += each.close(AT_THE_END, cut=True)
                 continue
             conversation = self._wake(each.ends)
@@ -533,7 +533,7 @@ class Dissector:
                 self._put_to_rest(conversation)
         yield from self._publish(events)
         for each in everyone:
-            conversation = self._wake(each.ends) if isinstance(each, Rested) else each
+            conversation = self._wake(each.ends) if isinstance(each, RestingConnection) else each
             if conversation is None:
                 continue
             rows: list[Step] = []
@@ -727,7 +727,9 @@ class Dissector:
         are forgotten."""
         limit = self._limits.waiting_bytes
         step += self._take_late()
-        self._wake_all()
+        for each in self.resting.all():
+            if each.held_bytes:
+                self._wake(each.ends)
         holding = {each for each in self._conversations() if each.counted_bytes}
         for conversation in sorted(holding, key=lambda each: (-each.counted_bytes, each.waits_since)):
             if self._held_bytes <= limit - limit // RELIEF:
@@ -848,7 +850,7 @@ class Dissector:
         """Forget the tenth of the connections that has been silent longest, of all or of those in
         ``among``."""
         some = self._conversations() if among is None else among
-        ages: dict[int, Conversation | Rested] = {c.last_packet: c for c in some}
+        ages: dict[int, Conversation | RestingConnection] = {c.last_packet: c for c in some}
         if among is None:
             ages.update({each.last_packet: each for each in self.resting.all()})
         by_age = sorted(ages.items())
@@ -856,7 +858,7 @@ class Dissector:
         message = f"{reason}; kdissect gave up those that were silent longest: {len(silent):,}"
         step.append(fault(kind, message, packet))
         for _, found in silent:
-            conversation = self._wake(found.ends) if isinstance(found, Rested) else found
+            conversation = self._wake(found.ends) if isinstance(found, RestingConnection) else found
             assert conversation is not None
             end = None if conversation.is_closed else "evicted"
             step += conversation.close(packet, cut=False, evicted=True)

@@ -1,3 +1,5 @@
+# cython: nonecheck=True
+# A state that somebody forged may have None in place of objects: then C must not read or write there.
 """Many rows of whole numbers by key, small in memory: for folds that join things only at the end."""
 
 from __future__ import annotations

@@ -1,3 +1,5 @@
+# cython: nonecheck=True
+# A state that somebody forged may have None in place of objects: then C must not read or write there.
 """The memory that folds may take: one budget for all that are fed together.
 
     room = Room(limits)               for one fold; all of the budget, as long as it is alone

@@ -1,3 +1,5 @@
+# cython: nonecheck=True
+# A state that somebody forged may have None in place of objects: then C must not read or write there.
 """Rows by key, with a limit. A fold looks up a row for each exchange, so this is done in C."""
 
 from __future__ import annotations

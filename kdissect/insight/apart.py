@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from kdissect.analysis.cluster import ClusterBrokers
 from kdissect.analysis.fold import Row, Statistic
@@ -13,8 +13,8 @@ from kdissect.insight.finding import Finding
 from kdissect.insight.nodes import ClusterNode, nodes_by_address
 from kdissect.insight.rule import Facts, Rule
 
-_NAMES = ("group", "topic", "transactional_id")
-"""Columns with names that are unique only within a cluster."""
+_NAMES = {"group": "group", "topic": "topic", "transactional_id": "transactional_id", "held_topic": "topic"}
+"""Columns with names that are unique only within a cluster, and the parts of a subject that they become."""
 
 
 class ClustersApart:
@@ -30,8 +30,9 @@ class ClustersApart:
     def __init__(self, rows: Mapping[type[Statistic], list[Row]]) -> None:
         self._rows = rows
         self._brokers = rows[ClusterBrokers]
-        self._ids = sorted({row["cluster_id"] for row in self._brokers} - {None})
-        self._made: dict[str, dict[Callable[[Facts], Any], Any]] = {each: {} for each in self._ids}
+        self._made: dict[str, dict[Callable[[Facts], Any], Any]] = {}
+        self._vague: dict[type[Statistic], set[tuple[str, str]]] = {}
+        self._ids: dict[type[Statistic], set[str]] = {}
 
     @cached_property
     def _nodes(self) -> dict[str, ClusterNode]:
@@ -43,16 +44,31 @@ class ClustersApart:
         context: JudgingContext,
         thresholds: Mapping[str, Mapping[str, float]],
         is_shared: Callable[[Finding], bool],
-    ) -> Iterator[tuple[Finding, bool]]:
-        """The findings of a rule on shared names, each with whether its cluster is known.
+    ) -> JudgedApart:
+        """Have a rule judge each cluster.
 
         :param is_shared: whether a finding is about a name that several clusters use.
         """
-        for cluster in self._ids:
+        out = JudgedApart([], [], None)
+        needs: list[type[Statistic]] = [*rule.needs, ClusterBrokers]
+        ids = {each for need in needs for each in self._ids_in(need)}
+        for cluster in sorted(ids):
             rows = _RowsOfCluster(self._rows, cluster, self._cluster_of)
-            for each in rule.judge(Facts(rule, rows, context, thresholds, self._made[cluster])):
+            facts = Facts(rule, rows, context, thresholds, self._made.setdefault(cluster, {}))
+            for each in rule.judge(facts):
                 if is_shared(each):
-                    yield _in_cluster(each, cluster), not self._is_vague(rule, each)
+                    found = out.vague if self._is_vague(rule, each) else out.known
+                    found.append(_in_cluster(each, cluster))
+            if facts.not_judged is not None:
+                out = out._replace(why=facts.not_judged)
+        return out
+
+    def _ids_in(self, need: type[Statistic]) -> set[str]:
+        """The clusters that a table names."""
+        if need not in self._ids:
+            found = (row.get("cluster_id") for row in self._rows[need])
+            self._ids[need] = {each for each in found if each is not None}
+        return self._ids[need]
 
     def _cluster_of(self, row: Row) -> str | None:
         told: str | None = row.get("cluster_id")
@@ -64,17 +80,36 @@ class ClustersApart:
 
     def _is_vague(self, rule: Rule, found: Finding) -> bool:
         """Whether a row of an unknown cluster has one of the names in a finding."""
-        names = [(name, value) for name in _NAMES if (value := getattr(found.subject, name)) is not None]
-        return any(
-            row.get(name) == value and self._cluster_of(row) is None
-            for name, value in names
-            for need in rule.needs
-            for row in self._rows[need]
-        )
+        parts = set(_NAMES.values())
+        names = {(name, value) for name in parts if (value := getattr(found.subject, name)) is not None}
+        return any(not names.isdisjoint(self._vague_in(need)) for need in rule.needs)
+
+    def _vague_in(self, need: type[Statistic]) -> set[tuple[str, str]]:
+        """The names in a table's rows of unknown clusters."""
+        if need not in self._vague:
+            unknown = [row for row in self._rows[need] if self._cluster_of(row) is None]
+            self._vague[need] = {
+                (part, value)
+                for name, part in _NAMES.items()
+                for row in unknown
+                if (value := row.get(name)) is not None
+            }
+        return self._vague[need]
+
+
+class JudgedApart(NamedTuple):
+    """What a rule finds on names that several clusters use."""
+
+    known: list[Finding]
+    vague: list[Finding]
+    """Those whose cluster nobody knows for sure."""
+    why: str | None
+    """Why the rule could not judge one of the clusters."""
 
 
 class _RowsOfCluster(Mapping[type[Statistic], list[Row]]):
-    """The rows of one cluster, and those of which the cluster is unknown."""
+    """The rows of one cluster, and those of which the cluster is unknown. The brokers of all clusters stay:
+    rules know brokers by their addresses, and ask whether there are several clusters."""
 
     def __init__(
         self,
@@ -86,7 +121,7 @@ class _RowsOfCluster(Mapping[type[Statistic], list[Row]]):
         self._kept: dict[type[Statistic], list[Row]] = {}
 
     def __getitem__(self, need: type[Statistic]) -> list[Row]:
-        found = self._kept.get(need)
+        found = self._rows[need] if need is ClusterBrokers else self._kept.get(need)
         if found is None:
             of = self._cluster_of
             found = [row for row in self._rows[need] if of(row) in (None, self._cluster)]

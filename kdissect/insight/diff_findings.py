@@ -35,7 +35,9 @@ def changed_findings(
     :param lacks: returns, in words, the part of a finding's subject that does not occur after; None if all of
         it does.
     """
-    old, new = _by_subject(before.findings), _by_subject(after.findings)
+    named = [{(_key(each), each.subject.cluster_id) for each in side.findings} for side in (before, after)]
+    parted = {key for key, cluster in named[0] if cluster} & {key for key, cluster in named[1] if cluster}
+    old, new = _by_subject(before.findings, parted), _by_subject(after.findings, parted)
     unjudged = [{each.rule: each.why for each in side.not_judged} for side in (before, after)]
     for key in {**new, **old}:
         one, other = old.get(key), new.get(key)
@@ -48,10 +50,18 @@ def changed_findings(
             yield _on_both(one, other)
 
 
-def _by_subject(findings: Iterable[Finding]) -> dict[tuple[str, ...], _KnownFinding]:
+def _by_subject(
+    findings: Iterable[Finding], parted: set[tuple[str, ...]]
+) -> dict[tuple[str, ...], _KnownFinding]:
+    """The findings by subject.
+
+    :param parted: the subjects for which both sides name clusters: there, each cluster is a subject.
+    """
     out: dict[tuple[str, ...], _KnownFinding] = {}
     for each in findings:
         key = _key(each)
+        if key in parted:
+            key = (*key, each.subject.cluster_id or "")
         known = out.get(key)
         worst = each if known is None or _badness(each) > _badness(known.worst) else known.worst
         out[key] = _KnownFinding(worst, each.count + (0 if known is None else known.sightings))

@@ -176,10 +176,12 @@ def judge(
         is_joined = each.category in BY_GROUP or not _FACTS_BY_GROUP.isdisjoint(each.needs)
         shared = _SharedNames(twins if is_joined else frozenset(), [(need, names[need]) for need in named_by])
         of_one = [one for one in told if not shared.has(one)]
-        if clusters is not None and shared.are_any:
-            apart = list(clusters.judged(each, context, thresholds or {}, shared.has))
-            of_one += [one for one, is_known in apart if is_known]
-            unknown = [one for one, is_known in apart if not is_known]
+        if clusters is not None and shared.has_any:
+            apart = clusters.judged(each, context, thresholds or {}, shared.has)
+            of_one += apart.known
+            unknown = apart.vague
+            if facts.not_judged is None and not apart.known and apart.why is not None:
+                facts.cannot_judge(apart.why)
         else:
             unknown = [one for one in told if shared.has(one)]
         if unknown:
@@ -237,7 +239,7 @@ class _SharedNames:
         names: Sequence[tuple[type[Statistic], frozenset[tuple[str, str | None]]]],
     ) -> None:
         self._twins, self._names = twins, names
-        self.are_any = bool(twins) or any(found for _, found in names)
+        self.has_any = bool(twins) or any(found for _, found in names)
         """Whether there are any."""
 
     def has(self, found: Finding) -> bool:

@@ -33,8 +33,10 @@ class _Outline:
         self.is_encrypted = exchange.is_encrypted
         self.told: tuple[_Side, ...] = ()
 
-    def complete(self) -> None:
-        """Keep the facts and release the exchange, which is complete."""
+    def complete(self, exchange: Exchange) -> None:
+        """Keep the facts of the exchange, which is complete, and release it. It may be another object than
+        before: see :mod:`kdissect.session.resting`."""
+        self.exchange = exchange
         self.told = self.sides()
         self.exchange = None
 
@@ -109,7 +111,7 @@ class Sighting:
 
     def complete(self, point: int, exchange: Exchange) -> None:
         """Take in a copy that is complete."""
-        self.outlines[point].complete()
+        self.outlines[point].complete(exchange)
         if exchange.missing is None:
             self.whole.add(point)
         elif exchange.missing in _NOT_CAPTURED:

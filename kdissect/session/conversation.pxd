@@ -35,7 +35,7 @@ cdef class Conversation:
     cdef public list _proxies
     cdef public QuickSession _quick
     cdef public Recogniser _recogniser
-    cdef public Dialogue _resting
+    cdef public Dialogue _replaced
     cdef public object _secrets
     cdef public Dialogue _session
     cdef public object _skipped

@@ -146,7 +146,7 @@ class Conversation:
         "_proxies",
         "_quick",
         "_recogniser",
-        "_resting",
+        "_replaced",
         "_secrets",
         "_session",
         "_skipped",
@@ -218,7 +218,7 @@ class Conversation:
         self._forms = forms
         self._quick: QuickSession | None = None
         """Replaces the session while everything is ordinary, and the framers if they are None."""
-        self._resting: Dialogue | None = None
+        self._replaced: Dialogue | None = None
         """The session that it replaced; None if it is the first."""
         self._first_bytes = self._other_bytes = 0
         """The captured bytes of the first side and of the other."""
@@ -243,7 +243,7 @@ class Conversation:
             and self._tls is None
             and self._recogniser is None
             and self._preambles is None
-            and self._resting is None
+            and self._replaced is None
         )
         state = (
             duplex.parts() if is_plain else duplex,
@@ -252,7 +252,7 @@ class Conversation:
             self._limits, self._listener, self._origin, self._other_bytes, self._preambles, self._proxied,
             self._proxies, self._recogniser, self._secrets, self._session, self._skipped, self._tls,
             None if verdict is None else tuple(verdict), self._witnesses, self.counted_bytes, self.ends,
-            self.held_bytes, self.number, self.waits_since, self._resting, self._skips_records,
+            self.held_bytes, self.number, self.waits_since, self._replaced, self._skips_records,
         )  # fmt: skip
         return _unbegun, (), state
 
@@ -263,7 +263,7 @@ class Conversation:
             self._limits, self._listener, self._origin, self._other_bytes, self._preambles, self._proxied,
             self._proxies, self._recogniser, self._secrets, self._session, self._skipped, self._tls,
             verdict, self._witnesses, self.counted_bytes, self.ends, self.held_bytes, self.number,
-            self.waits_since, self._resting, self._skips_records,
+            self.waits_since, self._replaced, self._skips_records,
         ) = state  # fmt: skip
         self._verdict = None if verdict is None else _make(Verdict, verdict)
         self._duplex = duplex_of(duplex) if type(duplex) is tuple else duplex
@@ -355,8 +355,8 @@ class Conversation:
         self.number = number
         if self._session is not None:
             self._session.renumber(number, exchange_number)
-        if self._resting is not None:
-            self._resting.renumber(number, exchange_number)
+        if self._replaced is not None:
+            self._replaced.renumber(number, exchange_number)
         if self._quick is not None:
             self._quick.renumber(number, exchange_number)
 
@@ -900,17 +900,17 @@ class Conversation:
             self._begin_quickly(verdict)
             assert self._quick is not None
             self._quick.take_over(session, client_id)
-            self._session, self._resting = None, self._session
+            self._session, self._replaced = None, self._session
 
     def leave_quick(self) -> None:
         """Leave the fast path, because data is not ordinary. From here on the connection has a Session."""
         quick, verdict = self._quick, self._verdict
         if quick is not None and verdict is not None:
             self._quick = None
-            if self._resting is None:
+            if self._replaced is None:
                 self._begin_session(verdict, (True, True))
             else:
-                self._session, self._resting = self._resting, None
+                self._session, self._replaced = self._replaced, None
             assert self._session is not None
             quick.hand_over(self._session._first)
 

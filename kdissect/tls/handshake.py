@@ -207,8 +207,8 @@ _RANDOM_AT, _SESSION_AT = 6, 38
 
 
 def _shape(message: bytes, width: int) -> bytes | None:
-    """The bytes of a hello without those that differ from one connection to another. None if they cannot be
-    told apart.
+    """The bytes of a hello without those that differ from one connection to another. None if those
+    cannot be found.
 
     :param width: the size of the length of the list of suites; 0 if there is a suite and no list.
     """

@@ -10,7 +10,8 @@ Rules
 3. A stream that loses the boundary ``MOST_DEFECTS`` times by its own bytes is not TLS. No more records are
    searched for.
 4. Every byte of the stream is in a record, counted in a Loss, or was passed over by
-   :meth:`RecordReader.skip` or :meth:`RecordReader.skip_held`.
+   :meth:`RecordReader.skip` or :meth:`RecordReader.skip_held`. Whole records that :meth:`Tls.take
+   <kdissect.tls.decrypting.Tls.take>` reads from packets do not come here.
 """
 
 from __future__ import annotations

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
 
+import pytest
+
 from kdissect.analysis.catalogue import STATISTICS, statistic
 from kdissect.analysis.fold_set import Together
+from kdissect.analysis.ledgers import Ledgers
 from kdissect.analysis.room import Room, begin_chapter, close_all, crowded, open_all, share
+from kdissect.analysis.rows import Rows
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS
 from kdissect.protocol.library import Library
@@ -251,3 +255,24 @@ def size_of(root: Any) -> int:
         size += sys.getsizeof(each)
         waiting.extend(gc.get_referents(each))
     return size
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda: made(Rows).row(1),
+        lambda: made(Rows, int, None, 1_500, 10).row(1),
+        lambda: made(Ledgers, 1, 10, 10, None).add_row(1, (2,)),
+        lambda: made(Room).replace(made(Room), 1),
+        lambda: made(Room).settle(made(Room)),
+    ],
+)
+def test_objects_that_somebody_made_of_nothing_end_in_an_error(use: Callable[[], object]) -> None:
+    """A pickle can make such objects. Compiled, they must not be read or written beyond their memory."""
+    with pytest.raises((AttributeError, TypeError)):
+        use()
+
+
+def made(kind: Any, *given: object) -> Any:
+    """An object of nothing, or of what is given, whatever its type."""
+    return kind(*given) if given else kind.__new__(kind)

@@ -10,7 +10,7 @@ from kdissect.analysis.fold import SECOND, Row
 from kdissect.analysis.profile import Profile, stem
 from kdissect.insight.context import JudgingContext
 from kdissect.insight.diff import are_events_different, differences
-from kdissect.insight.difference import Difference
+from kdissect.insight.difference import BETTER, Difference
 from kdissect.insight.finding import Finding, FindingSubject
 from kdissect.insight.judge import CaptureReport, NotJudged
 from kdissect.present.diffs import summary
@@ -247,3 +247,9 @@ def test_rare_events(counts: tuple[int, int], different: bool) -> None:
 )
 def test_what_of_a_name_was_drawn_by_lot(name: str, same: str) -> None:
     assert stem(name) == same
+
+
+def test_findings_of_several_clusters_are_compared_by_cluster() -> None:
+    a, b, alone = finding(cluster_id="a"), finding(cluster_id="b"), finding()
+    assert [each.verdict for each in told(report(findings=(a, b)), report(findings=(a,)))] == [BETTER]
+    assert not told(report(findings=(a,)), report(findings=(alone,)))

@@ -47,3 +47,12 @@ def test_a_point_sees_an_exchange_once_and_not_much_later() -> None:
     assert not found.takes(0, beat(0), 0)
     assert not found.takes(1, beat(0), APART_NS + 1)
     assert found.takes(1, beat(0), APART_NS)
+
+
+def test_a_complete_exchange_may_be_another_object_than_the_one_that_began() -> None:
+    """A connection that rested goes on with a copy of its waiting request."""
+    first = sighting(trace(), beat(0))
+    first.complete(0, beat(100))
+    side = first.outlines[0].sides()[0]
+    assert side is not None
+    assert side[1] == 100

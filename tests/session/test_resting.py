@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import tracemalloc
 from collections.abc import Iterable
+from itertools import chain
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -99,6 +100,24 @@ def test_a_dissector_that_was_pickled_goes_on_with_its_resting_connections() -> 
     assert rested
     kept = resting.resting._shared
     assert resting.resting._places == {id(each): at for at, each in enumerate(kept) if each is not None}
+    assert told_all(resting.close()) == told_all(usual.close())
+
+
+def test_connections_that_hold_nothing_rest_while_others_make_room() -> None:
+    limits = DEFAULTS._replace(waiting_bytes=20_000)
+    usual, resting = made(True, limits), restful(made(True, limits))
+    segments = [segment for number in range(6) for segment in talk(number)[:-2]]
+    holder = talk(9)
+    hole = next(each for each in holder if each.length)
+    late = [
+        hole._replace(seq=(hole.seq + 2_000 * at) & 0xFFFFFFFF, payload=b"x" * 1_000, length=1_000)
+        for at in range(1, 60)
+    ]
+    held = list(chain(segments, holder[:3], late))
+    for at, segment in enumerate(held):
+        numbered = segment._replace(packet=at + 1, timestamp_ns=(at + 1) * 1_000_000)
+        assert told_all(resting.feed(numbered)) == told_all(usual.feed(numbered))
+    assert len(resting.resting) >= 5
     assert told_all(resting.close()) == told_all(usual.close())
 
 
