@@ -167,7 +167,8 @@ class ResponseTimes(OneTable[ApiRowKey, _ServiceTimes]):
 
     @property
     def briefs(self) -> Interest:
-        return Interest(errors=False, records=False, names="topic" in self._by, bodies=False)
+        names = "topic" in self._by
+        return Interest(errors=False, records=False, names=names, bodies=False, certificates=False)
 
     def _exchange(self, exchange: Exchange) -> None:
         api = exchange.api

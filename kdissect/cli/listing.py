@@ -137,13 +137,14 @@ class OutputListing:
         wants_more = ("fields", "dump", "explain_errors", "embedded", "strict", "count", "packets_to")
         if self.chooser is not None or any(given[each] for each in wants_more):
             return None
+        counts_faults = self.shows_progress
         if self.form.format == "text":
-            return Interest()
+            return Interest(certificates=counts_faults)
         if goes_in_pieces(self._table, self.form.format, self.options):
-            return Interest(errors=False, records=False, bodies=self.shows_progress)
+            return Interest(errors=False, records=False, bodies=counts_faults, certificates=counts_faults)
         # Printing record sets as JSON checks them.
         is_ndjson = self.form.format == "ndjson" and self._table == EXCHANGES
-        return Interest(records=False) if is_ndjson else None
+        return Interest(records=False, certificates=counts_faults) if is_ndjson else None
 
     def _chosen_form(self) -> TableFormat:
         form = chosen_form(self._given, "text")

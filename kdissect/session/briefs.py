@@ -52,6 +52,10 @@ class Interest(NamedTuple):
     bodies: bool = True
     """Whether the bodies of its messages must fit the schemas of their API. ``errors`` and ``records`` need
     this too."""
+    certificates: bool = True
+    """Whether certificates of TLS must be read: for the rows of connections, and for their faults. Without
+    this, connections show none. A capture has few, but it takes 50 ms to import the library that reads
+    them."""
 
 
 class PairLayout:

@@ -763,7 +763,9 @@ class Conversation:
         from kdissect.tls.decrypting import Tls  # most captures have none
 
         self._recogniser = self._held = self._preambles = None
-        self._tls = Tls(self._secrets if self._secrets is not None else TlsSecrets(), self._limits)
+        secrets = self._secrets if self._secrets is not None else TlsSecrets()
+        reads_certificates = self._forms is None or self._forms.reads_certificates
+        self._tls = Tls(secrets, self._limits, reads_certificates)
 
     def _feed_held_to_tls(self, packet: int) -> list[Event]:
         """Begin the TLS stage with the pieces that the recogniser has seen."""

@@ -59,18 +59,24 @@ _APPLICATION_DATA, _HEADER_BYTES = APPLICATION_DATA, HEADER_BYTES
 
 
 class Tls(TlsStage):
-    """The machine of one connection. ``secrets`` are those of all connections; more may be added."""
+    """The machine of one connection.
+
+    :param secrets: those of all connections; more may be added.
+    :param reads_certificates: whether the facts of the handshake, and the faults, have those of certificates.
+    """
 
     __slots__ = (
         *("_flows", "_gave_up", "_keying", "_least_skipped", "_limits", "_retries", "_secrets", "_waiting"),
         *("held_bytes", "read_bytes"),
     )
 
-    def __init__(self, secrets: TlsSecrets, limits: Limits = DEFAULTS) -> None:
+    def __init__(
+        self, secrets: TlsSecrets, limits: Limits = DEFAULTS, reads_certificates: bool = True
+    ) -> None:
         self._secrets = secrets
         self._limits = limits
         self._flows = (Flow(), Flow())
-        self._keying = Keying(self._flows, secrets)
+        self._keying = Keying(self._flows, secrets, reads_certificates)
         self._waiting = WaitingRecords(self._flows, self._keying)
         self.held_bytes = 0
         """The memory that waiting records take; 0 if none waits."""

@@ -1,7 +1,7 @@
 cimport cython
 from libc.stdint cimport int64_t
 from kdissect.tls.flow cimport Flow
-from kdissect.tls.handshake cimport read_client_hello, read_server_hello, read_ticket
+from kdissect.tls.handshake cimport read_certificates, read_client_hello, read_server_hello, read_ticket
 from kdissect.tls.negotiation cimport Negotiation
 from kdissect.tls.summary cimport SeenHandshake, chain_in
 
@@ -11,6 +11,7 @@ cdef int _NEW_SESSION_TICKET, _SERVER_HELLO
 @cython.final
 cdef class Keying:
     cdef public tuple _flows
+    cdef public bint _reads_certificates
     cdef public bint _stays_empty
     cdef public object _secrets
     cdef public object client

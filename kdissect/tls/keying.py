@@ -24,6 +24,7 @@ from kdissect.tls.handshake import (
     NEW_SESSION_TICKET,
     SERVER_HELLO,
     TLS_1_3,
+    read_certificates,
     read_client_hello,
     read_encrypted_extensions,
     read_encrypted_premaster,
@@ -46,12 +47,21 @@ _NO_FAULTS: tuple[Fault, ...] = ()
 
 
 class Keying:
-    """The state of the handshake of one connection."""
+    """The state of the handshake of one connection.
 
-    __slots__ = ("_flows", "_secrets", "_stays_empty", "client", "dark", "moved", "negotiation", "seen")
+    :param reads_certificates: whether what is seen, and the faults, have the facts of certificates.
+    """
 
-    def __init__(self, flows: tuple[Flow, Flow], secrets: TlsSecrets) -> None:
+    __slots__ = (
+        *("_flows", "_reads_certificates", "_secrets", "_stays_empty", "client", "dark", "moved"),
+        *("negotiation", "seen"),
+    )
+
+    def __init__(
+        self, flows: tuple[Flow, Flow], secrets: TlsSecrets, reads_certificates: bool = True
+    ) -> None:
         self._flows = flows
+        self._reads_certificates = reads_certificates
         self._secrets = secrets
         self._stays_empty = secrets.stays_empty
         """Whether no secret will ever open a record. Then only the visible facts are read."""
@@ -209,6 +219,9 @@ class Keying:
                 self.seen.early_data = "accepted" if now.early_accepted else "rejected"
             self.moved = True
         elif kind == _CERTIFICATE:
+            if not self._reads_certificates:
+                read_certificates(message, now.version or 0)  # the message may be damaged
+                return _NO_FAULTS
             chain = chain_in(message, now.version or 0)
             wrong = self.seen.chain(chain, timestamp_ns, of_client=side == self.client)
             return [fault("expired-certificate", each, packet, offset) for each in wrong]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import ssl
+import subprocess
+import sys
 from base64 import b64encode
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,7 +30,7 @@ from kdissect.exchange import Exchange
 from kdissect.model import TLS_KEY_LOG, Packet, Secrets
 from kdissect.present.options import PLAIN
 from kdissect.session.conversation import Connection
-from tests.cli.run import run, run_with
+from tests.cli.run import ROOT, run, run_with
 from tests.kafka import METADATA_RESPONSE_1 as ANSWER
 from tests.kafka import framed, request, response
 from tests.lab import LAB
@@ -137,6 +139,40 @@ def test_statistics_count_what_is_decrypted(capsysbinary: Capsys) -> None:
     ran = run(capsysbinary, "stats", CAPTURE, "-z", "srt", "-T", "ndjson", "--keylog", KEY_LOG)
     assert len(ran.lines) > 5
     assert run(capsysbinary, "stats", CAPTURE, "-z", "srt", "-T", "ndjson").lines == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reads"),
+    [
+        (["read"], False),
+        (["read", "-T", "ndjson"], False),
+        (["stats", "-z", "srt"], False),
+        (["stats", "-z", "srt", "--jobs", "2"], False),
+        (["read", "--strict"], True),
+        (["stats", "-z", "srt", "--strict"], True),
+        (["stats", "-z", "damage"], True),
+        (["stats", "-z", "exposure"], True),
+    ],
+    ids=lambda value: "-".join(value) if isinstance(value, list) else "",
+)
+def test_certificates_are_read_if_a_table_or_a_fault_shows_them(
+    arguments: list[str], reads: bool, tmp_path: Path
+) -> None:
+    capture = tmp_path / "expired.pcapng"
+    with capture.open("wb") as file:
+        writer = PcapngWriter(file)
+        for packet in packets_of([Ends(ssl.TLSVersion.TLSv1_2, days=0).talk([(CLIENT, b"hello")]).flights]):
+            writer.write(packet)
+    code = (
+        f"import sys; from kdissect.cli import main; main({[*arguments, str(capture)]!r})\n"
+        "print('cryptography.x509' in sys.modules, file=sys.stderr)"
+    )
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, cwd=ROOT, check=True)
+    assert ran.stderr.splitlines()[-1] == str(reads).encode()
+    if "damage" in arguments:
+        assert b"expired-certificate" in ran.stdout
+    if "exposure" in arguments:
+        assert b"CN=broker-rsa" in ran.stdout
 
 
 def test_secrets_are_left_out_of_a_file_unless_asked_for(

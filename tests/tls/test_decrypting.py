@@ -461,6 +461,16 @@ def test_a_certificate_that_is_or_will_soon_be_expired(days: int, warning: str |
     assert [each.kind for each in faults(out)] == (["expired-certificate"] if days < 0 else [])
 
 
+def test_certificates_that_nobody_needs_are_not_read() -> None:
+    made = Ends(TLS12, days=0).talk(lines())
+    read, unread = Tls(made.secrets()), Tls(made.secrets(), reads_certificates=False)
+    out, others = run(read, segments(made.flights)), run(unread, segments(made.flights))
+    assert others == [piece for piece in out if piece[1] not in faults(out)]
+    assert [each.kind for each in faults(out)] == ["expired-certificate"]
+    assert read.seen.certificates
+    assert unread.summary() == {**read.summary(), "certificates": []}
+
+
 def test_a_version_that_is_not_supported() -> None:
     made = Forged()
     made.flights[1] = (
