@@ -527,7 +527,7 @@ class Dissector:
             conversation = self._wake(each.ends)
             assert conversation is not None
             events += conversation.close(AT_THE_END, cut=True)
-            if self.forms is not None and conversation.is_ordinary():
+            if self.forms is not None and conversation.is_ordinary(self.forms.reports_faults):
                 self._remove(conversation)  # it has no row
             else:
                 self._put_to_rest(conversation)
@@ -818,7 +818,7 @@ class Dissector:
     def _sum_up(self, conversation: Conversation, end: str | None, step: list[Step]) -> None:
         """Add the row of a connection. If exchanges may be brief, an ordinary connection has none. A
         connection without bytes has none either, after the first brief."""
-        if self.forms is not None and conversation.is_ordinary():
+        if self.forms is not None and conversation.is_ordinary(self.forms.reports_faults):
             return
         if self._publisher.has_published_briefs and conversation.is_silent():
             return

@@ -290,10 +290,16 @@ def test_if_exchanges_may_be_brief_only_connections_that_are_not_ordinary_have_r
     del lost.segments[-1]
     lost.ask(request("Metadata", 1, 3, topics=None)).close()
     segments = renumbered(*(one.segments for one in (unanswered, skipped, lost)))
-    for briefs, rows in ((None, [0, 1, 2]), (Interest(), [1, 2])):
+    reported: list[list[str]] = []
+    for briefs, rows in ((None, [0, 1, 2]), (Interest(), [1, 2]), (Interest(faults=False), [])):
         dissector = Dissector(briefs=briefs)
-        found = connections([*run(dissector, segments), *dissector.close()])
-        assert [each.connection for each in found] == rows
+        events = [*run(dissector, segments), *dissector.close()]
+        assert [each.connection for each in connections(events)] == rows
+        reported.append([event.kind for event in events if isinstance(event, Fault)])
+    usual, brief, unasked = reported
+    assert usual == brief
+    assert {"bad-size", "skipped"} <= set(usual)
+    assert not {"bad-size", "skipped"} & set(unasked), "nobody needs them"
 
 
 def test_connections_that_are_evicted_leave_nothing_behind() -> None:

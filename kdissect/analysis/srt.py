@@ -168,7 +168,7 @@ class ResponseTimes(OneTable[ApiRowKey, _ServiceTimes]):
     @property
     def briefs(self) -> Interest:
         names = "topic" in self._by
-        return Interest(errors=False, records=False, names=names, bodies=False, certificates=False)
+        return Interest(errors=False, records=False, names=names, bodies=False, faults=False)
 
     def _exchange(self, exchange: Exchange) -> None:
         api = exchange.api

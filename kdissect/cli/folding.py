@@ -212,7 +212,7 @@ class TableFolding(Folding[Together]):
         asked = self.counted.briefs
         if asked is None or self._given["strict"]:
             return None
-        return asked._replace(records=True, certificates=True) if self.shows_progress else asked
+        return asked._replace(records=True, faults=True) if self.shows_progress else asked
 
     def print(self, print_rows: Callable[[BinaryIO, Reading], int]) -> int:
         """Read, count and print; return the exit code.

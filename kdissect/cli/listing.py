@@ -139,12 +139,12 @@ class OutputListing:
             return None
         counts_faults = self.shows_progress
         if self.form.format == "text":
-            return Interest(certificates=counts_faults)
+            return Interest(faults=counts_faults)
         if goes_in_pieces(self._table, self.form.format, self.options):
-            return Interest(errors=False, records=False, bodies=counts_faults, certificates=counts_faults)
+            return Interest(errors=False, records=False, bodies=counts_faults, faults=counts_faults)
         # Printing record sets as JSON checks them.
         is_ndjson = self.form.format == "ndjson" and self._table == EXCHANGES
-        return Interest(records=False, certificates=counts_faults) if is_ndjson else None
+        return Interest(records=False, faults=counts_faults) if is_ndjson else None
 
     def _chosen_form(self) -> TableFormat:
         form = chosen_form(self._given, "text")

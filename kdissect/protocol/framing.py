@@ -16,8 +16,9 @@ Rules
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 
-from kdissect.faults import fault
+from kdissect.faults import fault, new_tuple
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.model import Chunk, Direction, Fault, Frame, Gap, Skipped
 from kdissect.wording import plural
@@ -198,8 +199,7 @@ class Framer:
                 size = read_size_prefix(self._peek(4), 0)
                 if not 0 <= size <= self._most:
                     first = self._parts[0]
-                    limit = self._limits.frame_bytes
-                    message = f"a frame announces a size of {size:,} (limit {limit:,}): the boundary is lost"
+                    message = _bad_size_text(size, self._limits.frame_bytes)
                     out.append(fault("bad-size", message, first.packet, first.offset))
                     self._lose()
                     self._search(witness, out, 1)
@@ -397,7 +397,8 @@ class Framer:
 
     def _drop(self, out: list[Event], reason: str) -> None:
         for chunk in self._parts:
-            out.append(Skipped(chunk.offset, len(chunk.data), reason, chunk.packet))
+            skipped = (chunk.offset, len(chunk.data), reason, chunk.packet)
+            out.append(new_tuple(Skipped, skipped))  # which takes a fifth of the time of its own __new__
         self._parts, self._have, self._size = [], 0, -1
 
     def _peek(self, count: int) -> bytes:
@@ -405,6 +406,12 @@ class Framer:
         if len(data) >= count:
             return data[:count]
         return b"".join([chunk.data for chunk in self._parts])[:count]
+
+
+@lru_cache(64)
+def _bad_size_text(size: int, limit: int) -> str:
+    """Cached: other protocols begin with the same bytes in each connection."""
+    return f"a frame announces a size of {size:,} (limit {limit:,}): the boundary is lost"
 
 
 def _packets_of(used: list[Chunk]) -> tuple[list[int], Chunk]:

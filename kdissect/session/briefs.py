@@ -52,10 +52,10 @@ class Interest(NamedTuple):
     bodies: bool = True
     """Whether the bodies of its messages must fit the schemas of their API. ``errors`` and ``records`` need
     this too."""
-    certificates: bool = True
-    """Whether certificates of TLS must be read: for the rows of connections, and for their faults. Without
-    this, connections show none. A capture has few, but it takes 50 ms to import the library that reads
-    them."""
+    faults: bool = True
+    """Whether the faults of connections are needed, and the certificates of TLS in their rows and faults.
+    Without this, connections show no certificates, and most of these faults are not reported. (It takes
+    50 ms to import the library that reads certificates.) The faults of exchanges do not depend on it."""
 
 
 class PairLayout:

@@ -60,7 +60,7 @@ cdef class Conversation:
     @cython.locals(one=Reassembler, other=Reassembler)
     cpdef bint is_silent(self) except -1
     @cython.locals(one=Reassembler, other=Reassembler)
-    cpdef bint is_ordinary(self) except -1
+    cpdef bint is_ordinary(self, bint reports_faults) except -1
     @cython.locals(duplex=Duplex, one=Reassembler, other=Reassembler, quick=QuickSession, client=cython.int, session=Session)
     cpdef summary(self, end=*, bint adds_tcp=*)
     @cython.locals(last_ns=int64_t, silent_ns=int64_t)
@@ -109,8 +109,9 @@ cdef class Conversation:
     cdef _span_quickly(self, int side, Chunk chunk, now, list out)
     @cython.locals(framer=Framer, chunk=Chunk, size=Py_ssize_t)
     cdef _frame(self, int side, piece, packet, list out)
+    cdef bint _reports_faults(self) except -1
     @cython.locals(found=list)
-    cdef _pair(self, int side, events, packet, list out)
+    cdef _pair(self, int side, events, packet, bint reports_faults, list out)
     @cython.locals(first=Framer, second=Framer, held=int64_t)
     cdef _count_held(self)
     cdef _count(self, int side, int64_t length)

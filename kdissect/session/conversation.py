@@ -459,14 +459,18 @@ class Conversation:
         one, other = self._duplex.streams
         return one.next == 0 and other.next == 0
 
-    def is_ordinary(self) -> bool:
-        """Whether it has exchanges of Kafka, without a proxy, and all its bytes were captured, decrypted and
-        framed."""
+    def is_ordinary(self, reports_faults: bool) -> bool:
+        """Whether it has exchanges of Kafka, without a proxy, and all its bytes were decrypted, captured and
+        framed.
+
+        :param reports_faults: whether the last two matter.
+        """
         one, other = self._duplex.streams
-        if self._skipped or one.gaps or other.gaps:
+        is_whole = not (self._skipped or one.gaps or other.gaps)
+        if reports_faults and not is_whole:
             return False
         if self._quick is not None:
-            return self._tls is None or self._is_all_decrypted()
+            return is_whole and (self._tls is None or self._is_all_decrypted())
         if self._session is None or self._tls is not None or self._proxied:
             return False
         return self._session._first.exchanges > 0
@@ -512,7 +516,7 @@ class Conversation:
                 out.append(fault("buffer-limit", message, packet, connection=self.number, layer="session"))
             self._session.end("evicted")
             for side, framer in enumerate(self._framers):
-                self._pair(side, framer.give_up(reason), packet, out)
+                self._pair(side, framer.give_up(reason), packet, True, out)
             out += self._mark(self._session.give_up())
             self._session.end("capture ended")
         self._count_held()
@@ -764,8 +768,7 @@ class Conversation:
 
         self._recogniser = self._held = self._preambles = None
         secrets = self._secrets if self._secrets is not None else TlsSecrets()
-        reads_certificates = self._forms is None or self._forms.reads_certificates
-        self._tls = Tls(secrets, self._limits, reads_certificates)
+        self._tls = Tls(secrets, self._limits, self._reports_faults())
 
     def _feed_held_to_tls(self, packet: int) -> list[Event]:
         """Begin the TLS stage with the pieces that the recogniser has seen."""
@@ -1016,7 +1019,8 @@ class Conversation:
             out.append(found)
             return
         self.leave_quick()
-        self._pair(quick.client if is_request else 1 - quick.client, (frame,), now, out)
+        side = quick.client if is_request else 1 - quick.client
+        self._pair(side, (frame,), now, self._reports_faults(), out)
 
     def _report_dropped(self, passed: tuple[int, int], packet: int, out: list[Event]) -> None:
         """Report the bytes that were dropped before the connection was recognised as Kafka."""
@@ -1051,11 +1055,20 @@ class Conversation:
             self._session.gap(framer.direction, piece.packet)
         events = framer.feed(piece, self._witnesses[side])
         if events:
-            self._pair(side, events, packet, out)
+            self._pair(side, events, packet, self._reports_faults(), out)
             self._return_to_quick()
 
+    def _reports_faults(self) -> bool:
+        """Whether anyone needs the faults of the connection."""
+        return self._forms is None or self._forms.reports_faults
+
     def _pair(
-        self, side: Side, events: Iterable[Frame | Gap | Skipped | Fault], packet: int, out: list[Event]
+        self,
+        side: Side,
+        events: Iterable[Frame | Gap | Skipped | Fault],
+        packet: int,
+        reports_faults: bool,
+        out: list[Event],
     ) -> None:
         assert self._session is not None
         assert self._framers is not None
@@ -1064,19 +1077,23 @@ class Conversation:
                 found = self._session.feed(event, packet)
                 out += found if self._tls is None and not self._proxied else self._mark(found)
             elif isinstance(event, Fault):
-                message = f"from {self._name(side)}: {event.message}"
-                out.append(of_connection(event, self.number, message))
+                if reports_faults:
+                    message = f"from {self._name(side)}: {event.message}"
+                    out.append(of_connection(event, self.number, message))
             elif isinstance(event, Skipped):
                 if event.reason != REST:
                     # The skipped bytes may hold any answers, so the broker is not blamed for a wrong order.
                     self._session.skip(self._framers[side].direction)
                 self._skipped += event.length
+                if not reports_faults:
+                    continue
                 message = f"{plural(event.length, 'byte')} from {self._name(side)} skipped: {event.reason}"
                 out.append(fault("skipped", message, event.packet, event.offset, self.number))
 
     def _flush(self, packet: int, reason: str) -> list[Event]:
         self._flushed = True
         out: list[Event] = []
+        reports_faults = self._reports_faults()
         self._forms = None  # a connection that is recognised late has no briefs
         pieces = self._duplex.close()
         if self._quick is not None:
@@ -1095,7 +1112,7 @@ class Conversation:
         if self._framers is not None and self._session is not None:
             self._session.end(reason)
             for side, framer in enumerate(self._framers):
-                self._pair(side, framer.close(self._witnesses[side]), packet, out)
+                self._pair(side, framer.close(self._witnesses[side]), packet, reports_faults, out)
             out += self._mark(self._session.close())
         self._count_held()
         return out

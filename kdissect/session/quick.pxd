@@ -30,7 +30,7 @@ cdef class PairLayouts:
     cdef public bint checks_bodies
     cdef public bint checks_records
     cdef public bint judges
-    cdef public bint reads_certificates
+    cdef public bint reports_faults
 
     @cython.locals(found=PairLayout, recent=PairLayout)
     cpdef PairLayout find(self, int key, int version)

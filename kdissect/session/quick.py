@@ -59,12 +59,12 @@ class PairLayouts:
 
     __slots__ = (
         *("_known", "_offer", "_offer_form", "_recent", "_request", "_request_form", "_shows", "_software"),
-        *("checks_bodies", "checks_records", "judges", "reads_certificates"),
+        *("checks_bodies", "checks_records", "judges", "reports_faults"),
     )
 
     def __init__(self, interest: Interest) -> None:
         self.judges, self.checks_records = interest.errors, interest.records
-        self.reads_certificates = interest.certificates
+        self.reports_faults = interest.faults
         self.checks_bodies = interest.bodies or interest.errors or interest.records
         self._known: dict[int, PairLayout] = {}
         """The layouts by API and version."""
@@ -81,8 +81,8 @@ class PairLayouts:
         """Whether that response shows that the broker answers first."""
 
     def __reduce__(self) -> tuple[type[PairLayouts], tuple[Interest]]:
-        bodies, certificates = self.checks_bodies, self.reads_certificates
-        interest = Interest(self.judges, self.checks_records, bodies=bodies, certificates=certificates)
+        bodies, faults = self.checks_bodies, self.reports_faults
+        interest = Interest(self.judges, self.checks_records, bodies=bodies, faults=faults)
         return PairLayouts, (interest,)
 
     def find(self, key: int, version: int) -> PairLayout:

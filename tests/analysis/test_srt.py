@@ -222,7 +222,7 @@ def _told_of(brief: Brief) -> tuple[Wait, int | None, int | None]:
 
 
 def test_who_counts_briefs_says_so() -> None:
-    numbers = Interest(errors=False, records=False, names=False, bodies=False, certificates=False)
+    numbers = Interest(errors=False, records=False, names=False, bodies=False, faults=False)
     assert Together([statistic("srt")[1]]).briefs == numbers
     assert Together([statistic("srt,topic")[1]]).briefs == numbers._replace(names=True)
     assert Together([statistic("srt")[1], statistic("topics")[1]]).briefs is None
