@@ -1,6 +1,6 @@
 cimport cython
 from libc.stdint cimport int64_t
-from kdissect.message cimport Message
+from kdissect.message cimport Message, Request
 from kdissect.protocol.layout cimport Layout
 from kdissect.protocol.survey cimport Route, Survey, places_at
 from kdissect.record.sound cimport is_sound, may_have_value
@@ -41,6 +41,22 @@ cdef class Exchange:
     cdef public object _client
     cdef public object _broker
 
+    cpdef _client_address(self)
+    cpdef _broker_address(self)
+    @cython.locals(known=Layout)
+    cpdef _api(self)
+    @cython.locals(sent=Request)
+    cpdef _client_id(self)
+    cpdef int64_t _begun(self) except? -1
+    cpdef int64_t _ended(self) except? -1
+    cpdef _latency(self)
+    cpdef _turn(self)
+    cpdef _served(self)
+    @cython.locals(seen=Survey)
+    cpdef _error(self)
+    @cython.locals(seen=Survey)
+    cpdef list codes(self)
+    cpdef assigned_base_offset(self, place)
     cpdef int64_t _last(self) except -1
     cpdef tuple _both(self)
     @cython.locals(size=Py_ssize_t)
@@ -78,3 +94,6 @@ cpdef bint names_topics(bytes data, Py_ssize_t start, Py_ssize_t end, limits) ex
 cdef list _places(Message message)
 @cython.locals(found=dict, places=list)
 cdef dict _base_offsets(Message response)
+@cython.locals(found=dict)
+cpdef dict base_offsets_in(list places)
+cpdef base_offset_of(dict found, topic, topic_id, partition)

@@ -199,12 +199,20 @@ class Exchange:
 
     @property
     def client(self) -> str:
+        return self._client_address()
+
+    def _client_address(self) -> str:
+        # Compiled modules call this method and others below in C. To read a property takes several times as
+        # long, and tables read a few of each exchange.
         if self._client is None:
             self._client = _text_of(self.client_endpoint)
         return self._client
 
     @property
     def broker(self) -> str:
+        return self._broker_address()
+
+    def _broker_address(self) -> str:
         if self._broker is None:
             self._broker = _text_of(self.broker_endpoint)
         return self._broker
@@ -245,6 +253,9 @@ class Exchange:
     @property
     def api(self) -> str | None:
         """Kafka's newest name of the API; None for a response whose request is unknown."""
+        return self._api()
+
+    def _api(self) -> str | None:
         first = self._first()
         known = first.layout()
         if known is not None:
@@ -257,7 +268,14 @@ class Exchange:
 
     @property
     def client_id(self) -> str | None:
-        return self.request.client_id if self.request is not None else None
+        return self._client_id()
+
+    def _client_id(self) -> str | None:
+        request = self.request
+        if isinstance(request, Request):
+            sent: Request = request  # in C, with its type
+            return sent.client_id
+        return None if request is None else request.client_id
 
     @property
     def request_packet(self) -> int | None:
@@ -303,6 +321,9 @@ class Exchange:
     def begun_ns(self) -> int:
         """The time at which it began in the capture: when its request was complete, or when its response
         came."""
+        return self._begun()
+
+    def _begun(self) -> int:
         if self.request is not None:
             return self.request.frame.last_ns
         return self._first().frame.first_ns
@@ -310,6 +331,9 @@ class Exchange:
     @property
     def ended_ns(self) -> int:
         """When its response was complete; without a response, when its request was complete."""
+        return self._ended()
+
+    def _ended(self) -> int:
         if self.response is not None:
             return self.response.frame.last_ns
         return self._first().frame.last_ns
@@ -318,6 +342,9 @@ class Exchange:
     def latency_ns(self) -> int | None:
         """Nanoseconds from the request's last byte to the response's first; may be negative, as captured.
         Also None if two absurd timestamps are further apart than 64 bits can express."""
+        return self._latency()
+
+    def _latency(self) -> int | None:
         if self.request is None or self.response is None:
             return None
         return _from_to(self.request.frame.last_ns, self.response.frame.first_ns)
@@ -326,14 +353,20 @@ class Exchange:
     def turn_ns(self) -> int | None:
         """:attr:`latency_ns` without the waits behind an earlier request and for a quota. None if one of
         these is unknown."""
-        latency, behind, throttle = self.latency_ns, self.behind_ns, self.throttle_ns
+        return self._turn()
+
+    def _turn(self) -> int | None:
+        latency, behind, throttle = self._latency(), self.behind_ns, self.throttle_ns
         return None if latency is None or behind is None or throttle is None else latency - behind - throttle
 
     @property
     def served_ns(self) -> int | None:
         """The time of the broker, including the wait that the client asked for: ``latency_ns - behind_ns -
         throttle_ns - network_ns``. An unknown ``network_ns`` counts as 0; None if another part is unknown."""
-        turn = self.turn_ns
+        return self._served()
+
+    def _served(self) -> int | None:
+        turn = self._turn()
         return None if turn is None else turn - (self.network_ns or 0)
 
     @property
@@ -379,6 +412,9 @@ class Exchange:
     @property
     def error(self) -> str | None:
         """The name of the first error code in the response that is not 0."""
+        return self._error()
+
+    def _error(self) -> str | None:
         if self.response is None:
             return None
         seen = self.response.survey()
@@ -394,7 +430,7 @@ class Exchange:
     def error_class(self) -> str | None:
         """The class of its gravest error: ``fatal``, ``retriable`` or ``routine``; None without an
         error."""
-        return None if self.error is None else gravest(self.error_classes())
+        return None if self._error() is None else gravest(self.error_classes())
 
     def error_classes(self) -> list[str]:
         """The class of each of its errors, in the order of the message."""
@@ -588,7 +624,7 @@ class Exchange:
 
     def assigned_base_offset(self, place: RecordSetPlace) -> int | None:
         """The offset that the broker gave the first record of a produced set, if the response has it."""
-        if self.api != "Produce" or self.response is None or place.message is not self.request:
+        if self._api() != "Produce" or self.response is None or place.message is not self.request:
             return None
         if self._base_offsets is None:
             self._base_offsets = _base_offsets(self.response)

@@ -90,7 +90,7 @@ class _ConnectionSoFar:
     def count(self, exchange: Exchange, asked_ns: int | None, answered_ns: int | None) -> None:
         """Count an exchange, with the times of its two messages at the capture point; None if a message was
         not seen there."""
-        self.client, self.broker = exchange.client, exchange.broker
+        self.client, self.broker = exchange._client_address(), exchange._broker_address()
         request, response = exchange.request, exchange.response
         if asked_ns is not None and request is not None:
             self.requests += 1
@@ -100,7 +100,7 @@ class _ConnectionSoFar:
         if answered_ns is not None and response is not None:
             self.responses += 1
             self.response_bytes += response.frame.size
-            if exchange.error is not None:
+            if exchange._error() is not None:
                 self.errors.add(error_class_of(exchange))
         if asked_ns is not None and answered_ns is not None:
             self.latency.add(answered_ns - asked_ns)

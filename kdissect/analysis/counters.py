@@ -125,12 +125,12 @@ class Span:  # noqa: PLW1641 - it changes
 
     def begin(self, exchange: Exchange) -> None:
         """Take in an exchange, at the time when it began."""
-        self.add(exchange.begun_ns, exchange.number)
+        self.add(exchange._begun(), exchange.number)
 
     def cover(self, exchange: Exchange) -> None:
         """Take in an exchange, from its beginning to its end."""
-        self.add(exchange.begun_ns, exchange.number)
-        self.add(exchange.ended_ns, exchange.number)
+        self.add(exchange._begun(), exchange.number)
+        self.add(exchange._ended(), exchange.number)
 
     def merge(self, later: Span) -> None:
         """Add another span, as :meth:`add` adds a time."""

@@ -96,7 +96,7 @@ class _ConnectionExposure:
 
     def add(self, exchange: Exchange, request: Request | Token | None, counts: bool) -> None:
         """Take in the speakers of an exchange, and its bytes."""
-        self.client, self.broker = exchange.client, exchange.broker
+        self.client, self.broker = exchange._client_address(), exchange._broker_address()
         if request is not None and request.client_id is not None:
             self.client_id = request.client_id
         if exchange.principal is not None:
@@ -301,7 +301,7 @@ def _take(
             continue
         request = exchange.request
         row.add(exchange, request, counts)
-        api = exchange.api or ""
+        api = exchange._api() or ""
         if api == "SaslHandshake" and request is not None:
             mechanism = request.body().get("mechanism")
             row.mechanism = mechanism if isinstance(mechanism, str) else row.mechanism

@@ -226,7 +226,7 @@ def _count(exchanges: list[Exchange], graph: Graph) -> None:
     for exchange in exchanges:
         if exchange.request is None:
             continue
-        api = exchange.api or ""
+        api = exchange._api() or ""
         if api in _NAMING:
             graph._learn(exchange, exchange.request.body())
         for edge, batches in _edges(exchange, api, graph):
@@ -265,7 +265,7 @@ def _records(exchange: Exchange, api: str, graph: Graph) -> _Edges:
                 found[topic] = each.batches  # nobody changes it
     follower = replica_id(exchange) if api == "Fetch" else -1
     if follower >= 0:
-        who, host = exchange.client_id, address(exchange.client)
+        who, host = exchange._client_id(), address(exchange._client_address())
         return [
             (_Edge(str(follower), BROKER, topic, TOPIC, REPLICATES, who, None, host), batches)
             for topic, batches in found.items()
@@ -293,11 +293,11 @@ def _group(exchange: Exchange, api: str, graph: Graph) -> _Edges:
 
 
 def _administered(exchange: Exchange, graph: Graph) -> _Edges:
-    if traits_of_api(exchange.api).between_brokers:
+    if traits_of_api(exchange._api()).between_brokers:
         return _NO_EDGES
     topics = topics_of(exchange)
     if not topics:
-        return [(graph._edge(exchange, exchange.broker, BROKER, ADMINISTERS), None)]
+        return [(graph._edge(exchange, exchange._broker_address(), BROKER, ADMINISTERS), None)]
     return [(graph._edge(exchange, Topic(topic, ""), TOPIC, ADMINISTERS), None) for topic in topics]
 
 

@@ -47,8 +47,8 @@ class _Parts:
         """Count an exchange."""
         _, wait_ns, broker_ns = split(exchange)
         values = (
-            *(exchange.latency_ns, exchange.behind_ns, exchange.throttle_ns, exchange.network_ns),
-            *(exchange.served_ns, wait_ns, broker_ns, exchange.request_transfer_ns),
+            *(exchange._latency(), exchange.behind_ns, exchange.throttle_ns, exchange.network_ns),
+            *(exchange._served(), wait_ns, broker_ns, exchange.request_transfer_ns),
             *(exchange.response_transfer_ns, exchange.think_ns),
         )
         self.count += 1
@@ -132,8 +132,8 @@ def _count(exchanges: list[Exchange], rows: Rows[ApiRowKey, _Parts]) -> None:
         request = exchange.request
         if request is None or exchange.response is None:
             continue
-        api = exchange.api
-        if api is None or exchange.latency_ns is None:
+        api = exchange._api()
+        if api is None or exchange._latency() is None:
             continue
         row = rows.row((request.api_key, api, request.api_version, None, None, None, None))
         if row is not None:

@@ -142,7 +142,7 @@ class _PaceRow:
             self.behind_ns += behind
             if behind >= BEHIND_NS:
                 self.happens("behind", behind, exchange)
-                self.add_waits(exchange.begun_ns // SECOND, 1, behind)
+                self.add_waits(exchange._begun() // SECOND, 1, behind)
                 if behind >= POLLED_NS and exchange.after_api_key in (FETCH, SHARE_FETCH):
                     self.happens("polled", behind, exchange)
         if response.frame.size > _LARGE_BYTES:
@@ -180,7 +180,7 @@ class _PaceRow:
         if wait is Wait.WAITED_OUT and longest is not None and least > 1:
             self.happens("held", longest * MILLISECOND, exchange)
             self.min_bytes, self.max_wait_ms = max(self.min_bytes, least), max(self.max_wait_ms, longest)
-        think, served = exchange.think_ns, exchange.served_ns
+        think, served = exchange.think_ns, exchange._served()
         is_at_once = longest is None or served is None or served < longest * MILLISECOND // 2
         if think is not None and exchange.after_api_key == exchange.api_key and is_at_once:
             self.away = self.away or Histogram()
@@ -323,7 +323,7 @@ def _count(exchanges: list[Exchange], rows: Rows[_Key, _PaceRow]) -> None:
         request = exchange.request
         if request is None or exchange.response is None:
             continue
-        api, latency = exchange.api, exchange.latency_ns
+        api, latency = exchange._api(), exchange._latency()
         if api is None or latency is None:
             continue
         client_id = request.client_id
@@ -331,10 +331,10 @@ def _count(exchanges: list[Exchange], rows: Rows[_Key, _PaceRow]) -> None:
         if who in clients:
             client = clients[who]
         else:
-            client = clients[who] = None if is_own_id(client_id) else address(exchange.client)
+            client = clients[who] = None if is_own_id(client_id) else address(exchange._client_address())
         if client is None:
             continue
-        row = rows.row((exchange.broker, client, client_id or "", api))
+        row = rows.row((exchange._broker_address(), client, client_id or "", api))
         if row is not None:
             row.add(exchange, api, latency)
 

@@ -318,7 +318,7 @@ def take_in(
     :param see_no_more: called with a connection that lacks messages.
     """
     for exchange in exchanges:
-        api = exchange.api
+        api = exchange._api()
         if exchange.request is None:
             see_no_more(exchange.connection)
         elif api == "Produce":
@@ -340,8 +340,8 @@ def _take_produced(
     assert request is not None
     seen = request.survey()
     acks = request.body().get("acks") if seen is None else seen.acks
-    answers = None if exchange.error is None else _answers(exchange)
-    client, client_id, ns = address(exchange.client), exchange.client_id, exchange.begun_ns
+    answers = None if exchange._error() is None else _answers(exchange)
+    client, client_id, ns = address(exchange._client_address()), exchange._client_id(), exchange._begun()
     begun: set[Production] = set()
     """The rows that already count the request."""
     for found in record_sets(exchange, kept.limits):
@@ -443,7 +443,7 @@ def keep(
         code,
         -1 if offset is None else offset,
         0 if response is None else response.frame.last_ns,
-        _checksum(exchange.broker),
+        _checksum(exchange._broker_address()),
     )
     try:
         row.sent.frombytes(KEPT.pack(*kept))  # in half the time of extending it by the numbers

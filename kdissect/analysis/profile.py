@@ -345,8 +345,8 @@ class Profile(Batched, Statistic):
 def _count(exchanges: list[Exchange], profile: Profile) -> None:
     """Count exchanges."""
     for exchange in exchanges:
-        ns, api, broker = exchange.begun_ns, exchange.api or "unknown", exchange.broker
-        errors = profile._errors(exchange) if exchange.error is not None else _NO_ERRORS
+        ns, api, broker = exchange._begun(), exchange._api() or "unknown", exchange._broker_address()
+        errors = profile._errors(exchange) if exchange._error() is not None else _NO_ERRORS
         broker_ns = split(exchange).broker_ns
         is_answered, has_errors = exchange.response is not None, bool(errors)
         # The measures of brokers count at once: many brokers have few exchanges each.
@@ -387,9 +387,9 @@ def _count_alike(
     profile: Profile,
 ) -> None:
     """Count an exchange by API and client, and by these groups and topics, which all have names."""
-    network_ns = None if exchange.latency_ns is None else exchange.network_ns
+    network_ns = None if exchange._latency() is None else exchange.network_ns
     which = (
-        *(exchange.client_id, api, exchange.api_version, exchange.response is not None),
+        *(exchange._client_id(), api, exchange.api_version, exchange.response is not None),
         *(broker_ns is None, network_ns is None, groups, topics),
     )
     alike = profile._alike.get(which)

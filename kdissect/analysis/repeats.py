@@ -169,7 +169,7 @@ class _Repeat:
 
     def add(self, exchange: Exchange, code: int) -> None:
         """Count an exchange with this error code, or 0."""
-        request, api, number = exchange.request, exchange.api, exchange.number
+        request, api, number = exchange.request, exchange._api(), exchange.number
         assert request is not None
         content = 0
         if api == "Fetch":
@@ -177,9 +177,9 @@ class _Repeat:
         elif not code:
             content = crc32(request.frame.payload[request.body_start :])
         ns = request.frame.last_ns
-        self.client, self.broker = exchange.client, exchange.broker
-        if exchange.client_id is not None:
-            self.client_id = exchange.client_id
+        self.client, self.broker = exchange._client_address(), exchange._broker_address()
+        if exchange._client_id() is not None:
+            self.client_id = exchange._client_id()
         self.span.add(ns, number)
         self.count += 1
         if not code or not exchange.behind_ns:
@@ -277,10 +277,10 @@ def _count(
         response = exchange.response
         if exchange.request is None or response is None:
             continue
-        if exchange.error is not None:
+        if exchange._error() is not None:
             count_failed(exchange)
         elif not response.is_cut:  # the answer is unknown if the capture lacks bytes of it
-            api = exchange.api or ""
+            api = exchange._api() or ""
             if api not in NEVER_THE_SAME or (api == "Fetch" and _is_idle(exchange)):
                 row = rows.row((NOWHERE, exchange.connection, api, 0, -1))
                 if row is not None:

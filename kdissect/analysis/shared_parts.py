@@ -141,7 +141,7 @@ def by_api(exchanges: list[Exchange]) -> dict[str | None, list[int]]:
         api: str | None = None
         if exchange.missing is None:
             known = exchange._first().layout()
-            api = known.name if known is not None else exchange.api or ""
+            api = known.name if known is not None else exchange._api() or ""
         found = places.get(api)
         if found is None:
             places[api] = [at]

@@ -47,7 +47,7 @@ class _ServiceTimes:
 
     def add(self, exchange: Exchange) -> None:
         """Count an exchange."""
-        latency, response = exchange.latency_ns, exchange.response
+        latency, response = exchange._latency(), exchange.response
         if latency is None or response is None:
             self.unanswered += 1
             return

@@ -139,13 +139,13 @@ class _ConnectionTcp:
     def add(self, exchange: Exchange) -> None:
         """Count an exchange."""
         self.exchanges += 1
-        api, number = exchange.api or "", exchange.number
+        api, number = exchange._api() or "", exchange.number
         request, response = exchange.request, exchange.response
-        last = exchange.ended_ns, number, api, exchange.missing or ""
+        last = exchange._ended(), number, api, exchange.missing or ""
         if self.last is None or last > self.last:
             self.last = last
-        if exchange.client_id is not None:
-            self.client_id = exchange.client_id
+        if exchange._client_id() is not None:
+            self.client_id = exchange._client_id()
         if request is not None and request.frame.size >= _LARGE_BYTES:
             self._carried(number, request)
         if response is not None and response.frame.size >= _LARGE_BYTES:
@@ -170,7 +170,7 @@ class _ConnectionTcp:
                 if response is not None:
                     self.prepared_ns = most(self.prepared_ns, int(response.frame.last_ns))
                 if api in _LOGIN:
-                    self.login_ns += exchange.latency_ns or 0
+                    self.login_ns += exchange._latency() or 0
         if response is not None:
             self.answered.add(api)
             end_ns = int(response.frame.last_ns)

@@ -54,7 +54,7 @@ class _PartitionTraffic:
             if found.place.message.is_cut:  # then the capture lacks bytes, not the log
                 self.batches.corrupt -= batches.corrupt
             else:
-                self.corrupt.add(exchange.begun_ns, exchange.number)
+                self.corrupt.add(exchange._begun(), exchange.number)
 
     def merge(self, later: _PartitionTraffic) -> None:
         self.exchanges += later.exchanges

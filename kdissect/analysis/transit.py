@@ -351,11 +351,11 @@ def _take(exchanges: list[Exchange], counts: int, transit: Transit) -> None:
     """
     labels = transit._labels
     for exchange in exchanges:
-        api = exchange.api
+        api = exchange._api()
         if api in OF_MEMBERS:
             transit._affiliations.see(exchange)
         if exchange.missing is not None and exchange.missing in LOST:
-            transit._lost.add(exchange.connection, exchange.begun_ns)
+            transit._lost.add(exchange.connection, exchange._begun())
         if api == "Produce":
             if exchange.request is None:
                 transit._acknowledged(exchange, counts)
@@ -448,7 +448,7 @@ def _take_answer(
     transit: Transit,
 ) -> None:
     """Take in the answer to a Fetch or ShareFetch. Partitions with records are removed from ``named``."""
-    broker, connection = exchange.broker, exchange.connection
+    broker, connection = exchange._broker_address(), exchange.connection
     sets: dict[tuple[str | None, int | None], SharedSet] = {}
     for each in record_sets(exchange, transit.limits):
         place = each.place

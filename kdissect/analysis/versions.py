@@ -538,13 +538,13 @@ def _take(
         talk = facts.talk(talker)
     seen = facts.of_broker(talker.broker)
     is_answered = seen is not None and seen.answered.get(api_key, -1) >= api_version
-    if not is_answered and response is not None and exchange.error != REFUSED:
+    if not is_answered and response is not None and exchange._error() != REFUSED:
         is_answered = facts.note_answered(talker.broker, api_key, api_version)
     if api_key == _API_VERSIONS:
         ranges = ranges_in(exchange, response) if response is not None else {}
         facts.take_api_versions(talker, exchange.number, named_software(request), ranges)
     elif not (counts and talk is not None and spoken in talk.spoken):  # else it was looked at
-        api = exchange.api or ""
+        api = exchange._api() or ""
         replica_id = replica_id_of(request.body()) if api in REPLICAS else -1
         if is_of_broker(api, api_version, replica_id):
             facts.note_between_brokers(exchange.connection)

@@ -97,12 +97,12 @@ def split(exchange: Exchange) -> WaitAndWork:
     if shared is not None and shared.split is not None:
         known: WaitAndWork = shared.split
         return known
-    turn = exchange.turn_ns
+    turn = exchange._turn()
     served = None if turn is None else turn - (exchange.network_ns or 0)
     asked, response, took, found = _known
     if asked is exchange and found is not None and response is exchange.response and took == served:
         return found
-    found = _split(_waits_of(exchange.api_key), turn, served, exchange)
+    found = _split(_waits_of(exchange._first().api_key), turn, served, exchange)
     _known = (exchange, exchange.response, served, found)
     if shared is not None:
         shared.split = found
