@@ -159,30 +159,39 @@ class Lag(Batched, Statistic):
         self._take(exchange, False)
 
     def _take(self, exchange: Exchange, counts: bool) -> None:
-        request, response, api = exchange.request, exchange.response, exchange.api or ""
+        request, response = exchange.request, exchange.response
         if response is None or request is None:
             return
+        api = exchange.api or ""
         if api == "Produce":
             self._produce(exchange)
         elif api in TOPIC_ID_APIS:
-            self._forget(self._lives.take(exchange, self._labels))
+            anew = self._lives.take(exchange, self._labels)
+            if anew:
+                self._forget(anew)
         elif api in _TAKEN and not follows_log(exchange):
             _TAKEN[api](self, exchange, request.body(), response.body(), counts)
 
     # -- ends of logs -----------------------------------------------------------------------------------
 
     def _produce(self, exchange: Exchange) -> None:
-        for (_, _, _, name, topic_id, partition), end in produced_ends(exchange, self.limits):
+        ends = produced_ends(exchange, self.limits)
+        if not ends:
+            return
+        ns, broker, label = exchange.ended_ns, exchange.broker, self._labels.topic
+        for (_, _, _, name, topic_id, partition), end in ends:
             if partition is not None and end >= 0:
-                topic = self._labels.topic(None if topic_id else name, topic_id)
-                self._add_end((exchange.broker, topic, partition), exchange.ended_ns, end)
+                topic = label(None if topic_id else name, topic_id)
+                self._add_end((broker, topic, partition), ns, end)
 
     def _fetch(self, exchange: Exchange, asked: dict[str, Any], answer: dict[str, Any], counts: bool) -> None:
         ns, broker = exchange.ended_ns, exchange.broker
-        for topic, partition in self._partitions(answer.get("responses"), "topic"):
-            number = partition.get("partitionIndex")
-            if number is not None:
-                self._end(ns, (broker, topic, number), partition.get("highWatermark", NO_OFFSET))
+        for each in answer.get("responses") or ():  # often many: without a generator
+            topic = self._label(each, "topic")
+            for partition in each.get("partitions") or ():
+                number = partition.get("partitionIndex")
+                if number is not None:
+                    self._end(ns, (broker, topic, number), partition.get("highWatermark", NO_OFFSET))
 
     def _list(self, exchange: Exchange, asked: dict[str, Any], answer: dict[str, Any], counts: bool) -> None:
         wanted = {
@@ -219,12 +228,12 @@ class Lag(Batched, Statistic):
         topic = place[1]
         highest = self._highest.get(topic)
         told = None if highest is None else highest.get(place)
-        if told is None:
+        if highest is None or told is None:
             if not self.room.refuses(self._places >= self.limits.rows):
                 self._places += 1
                 self._highest.setdefault(topic, {})[place] = offset, ns
         elif offset > told[0]:
-            self._highest[topic][place] = offset, ns
+            highest[place] = offset, ns
         elif ns >= told[1]:
             return
         self._ends.add_row(place, (ns, offset))
@@ -310,10 +319,13 @@ class Lag(Batched, Statistic):
 
     def _partitions(self, topics: Any, name: str) -> Iterator[tuple[Topic, dict[str, Any]]]:
         for each in topics or ():
-            topic_id = each.get("topicId", ZERO_UUID)
-            topic = self._labels.topic(each.get(name), topic_id if topic_id != ZERO_UUID else None)
+            topic = self._label(each, name)
             for partition in each.get("partitions") or ():
                 yield topic, partition
+
+    def _label(self, topic: dict[str, Any], name: str) -> Topic:
+        topic_id = topic.get("topicId", ZERO_UUID)
+        return self._labels.topic(topic.get(name), topic_id if topic_id != ZERO_UUID else None)
 
     # -- rows -------------------------------------------------------------------------------------------
 
