@@ -175,18 +175,6 @@ class Graph(Batched, Statistic):
             version = body.get("clientSoftwareVersion") or ""
             named.software = f"{body['clientSoftwareName']} {version}".strip()
 
-    def _edge(self, exchange: Exchange, target: str | Topic, kind: str, relation: str) -> _Edge:
-        client, client_id, principal = exchange.client, exchange.client_id, exchange.principal
-        made_of = client, client_id, principal, target, relation
-        edge = self._known.get(made_of)
-        if edge is None:
-            host = address(client)
-            edge = _Edge(client_id or host, CLIENT, target, kind, relation, client_id, principal, host)
-            if len(self._known) >= _MOST_KNOWN:
-                self._known.clear()
-            self._known[made_of] = edge
-        return edge
-
     def merge(self, later: Self) -> None:
         self._labels.merge(later._labels)
         self._named.merge(later._named)
@@ -224,17 +212,32 @@ def _count(exchanges: list[Exchange], graph: Graph) -> None:
     """Count exchanges."""
     flows = graph._flows
     for exchange in exchanges:
-        if exchange.request is None:
+        request = exchange.request
+        if request is None:
             continue
         api = exchange._api() or ""
         if api in _NAMING:
-            graph._learn(exchange, exchange.request.body())
+            graph._learn(exchange, request.body())
         for edge, batches in _edges(exchange, api, graph):
             flow = flows.row((exchange.connection, edge))
             if flow is not None:
                 if not flow.exchanges:
                     flow.broker = graph.latest.clusters.at(exchange)
                 flow.add(exchange, batches)
+
+
+def _edge(exchange: Exchange, target: str | Topic, kind: str, relation: str, graph: Graph) -> _Edge:
+    client, client_id, principal = exchange._client_address(), exchange._client_id(), exchange.principal
+    made_of = client, client_id, principal, target, relation
+    known = graph._known
+    edge = known.get(made_of)
+    if edge is None:
+        host = address(client)
+        edge = _Edge(client_id or host, CLIENT, target, kind, relation, client_id, principal, host)
+        if len(known) >= _MOST_KNOWN:
+            known.clear()
+        known[made_of] = edge
+    return edge
 
 
 def _edges(exchange: Exchange, api: str, graph: Graph) -> _Edges:
@@ -251,11 +254,12 @@ def _records(exchange: Exchange, api: str, graph: Graph) -> _Edges:
     if not sets:
         return _NO_EDGES
     found: dict[Topic, Batches] = {}
+    labels = graph._labels
     asked = exchange.request if api == "Produce" else exchange.response
     for each in sets:
         place = each.place
         if place.message is asked:
-            topic = graph._labels.topic(place.topic, None if place.topic else place.topic_id)
+            topic = labels.topic(place.topic, None if place.topic else place.topic_id)
             if topic in found:
                 both = Batches()
                 both.merge(found[topic])
@@ -271,7 +275,7 @@ def _records(exchange: Exchange, api: str, graph: Graph) -> _Edges:
             for topic, batches in found.items()
         ]
     relation = PRODUCES if api == "Produce" else FETCHES
-    return [(graph._edge(exchange, topic, TOPIC, relation), batches) for topic, batches in found.items()]
+    return [(_edge(exchange, topic, TOPIC, relation, graph), batches) for topic, batches in found.items()]
 
 
 def _group(exchange: Exchange, api: str, graph: Graph) -> _Edges:
@@ -281,13 +285,13 @@ def _group(exchange: Exchange, api: str, graph: Graph) -> _Edges:
     if not group:
         return _NO_EDGES
     if api in _MEMBERS:
-        return [(graph._edge(exchange, group, GROUP, MEMBER_OF), None)]
-    out: _Edges = [(graph._edge(exchange, group, GROUP, COMMITS), None)]
+        return [(_edge(exchange, group, GROUP, MEMBER_OF, graph), None)]
+    out: _Edges = [(_edge(exchange, group, GROUP, COMMITS, graph), None)]
     for topic in request.get("topics") or ():
         name, topic_id = topic.get("name"), topic.get("topicId")
         label = graph._labels.topic(name, None if name else topic_id)
         if label != NOWHERE:
-            edge = graph._edge(exchange, label, TOPIC, COMMITS)
+            edge = _edge(exchange, label, TOPIC, COMMITS, graph)
             out.append((edge._replace(source=group, source_kind=GROUP), None))
     return out
 
@@ -297,8 +301,8 @@ def _administered(exchange: Exchange, graph: Graph) -> _Edges:
         return _NO_EDGES
     topics = topics_of(exchange)
     if not topics:
-        return [(graph._edge(exchange, exchange._broker_address(), BROKER, ADMINISTERS), None)]
-    return [(graph._edge(exchange, Topic(topic, ""), TOPIC, ADMINISTERS), None) for topic in topics]
+        return [(_edge(exchange, exchange._broker_address(), BROKER, ADMINISTERS, graph), None)]
+    return [(_edge(exchange, Topic(topic, ""), TOPIC, ADMINISTERS, graph), None) for topic in topics]
 
 
 def _name_at(edge: _Edge, flow: _EdgeFlow) -> NameAt:

@@ -18,3 +18,5 @@ cdef class Ledgers(dict):
     @cython.locals(ledgers=dict, rows=int64_t, room=int64_t)
     cpdef add_all(self, key, numbers)
     cpdef merge(self, Ledgers later)
+
+cpdef known(value)

@@ -6,9 +6,9 @@ from kdissect.analysis.slices cimport SlicedAlike, SlicedSums, count_each
 from kdissect.analysis.waits cimport split
 from kdissect.exchange cimport Exchange
 
-@cython.locals(exchange=Exchange, ns=int64_t, is_answered=bint, has_errors=bint, groups=list, topics=list)
+@cython.locals(exchange=Exchange, ns=int64_t, is_answered=bint, has_errors=bint, groups=list, topics=list, kinds=dict)
 cdef _count(list exchanges, profile)
-@cython.locals(which=tuple, slices=SlicedAlike)
+@cython.locals(which=tuple, slices=SlicedAlike, waiting=dict)
 cdef _count_alike(
     Exchange exchange, int64_t ns, api, bint has_errors, broker_ns, tuple groups, tuple topics, profile
 )

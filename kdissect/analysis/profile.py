@@ -344,13 +344,14 @@ class Profile(Batched, Statistic):
 
 def _count(exchanges: list[Exchange], profile: Profile) -> None:
     """Count exchanges."""
+    kinds = profile._kinds
     for exchange in exchanges:
         ns, api, broker = exchange._begun(), exchange._api() or "unknown", exchange._broker_address()
         errors = profile._errors(exchange) if exchange._error() is not None else _NO_ERRORS
         broker_ns = split(exchange).broker_ns
         is_answered, has_errors = exchange.response is not None, bool(errors)
         # The measures of brokers count at once: many brokers have few exchanges each.
-        kind = profile._kinds.get((broker, api, is_answered, broker_ns is None))
+        kind = kinds.get((broker, api, is_answered, broker_ns is None))
         if kind is None:
             kind = profile._kind(
                 (broker, api, is_answered, broker_ns is None),
@@ -392,7 +393,8 @@ def _count_alike(
         *(exchange._client_id(), api, exchange.api_version, exchange.response is not None),
         *(broker_ns is None, network_ns is None, groups, topics),
     )
-    alike = profile._alike.get(which)
+    waiting = profile._alike
+    alike = waiting.get(which)
     if alike is None or profile._waiting >= _MOST_WAITING:
         alike = profile._alike_in(which, exchange, api, broker_ns, network_ns, groups, topics)
     profile._waiting += 1

@@ -165,14 +165,6 @@ class Transit(Batched):
         if key in self._asked or not self.room.refuses(len(self._asked) >= self.limits.delivery_sets):
             self._asked[key] = offset
 
-    def _rise(self, place: _PlaceAt, high: int, ns: int) -> None:
-        highest, since_ns = self._high.get(place, (-1, ns))
-        if high > highest or (high >= 0 and ns < since_ns):
-            is_beyond = place not in self._high and len(self._high) >= self.limits.delivery_sets
-            if high > highest and not self.room.refuses(is_beyond):
-                self._high[place] = high, ns
-            self._heights.add(place, ns, high)
-
     def _topic(self, name: str | None, topic_id: str | None) -> Topic:
         return _topic(self._labels, name, topic_id)
 
@@ -187,7 +179,7 @@ class Transit(Batched):
         self._samples.merge(later._samples)
         for place in later._heights:
             for ns, high in later._heights.rows(place):
-                self._rise(place, high, ns)
+                _rise(place, high, ns, self)
         self._heights.left_out += later._heights.left_out
         self._merge_fetched(later)
         self._lost.merge(later._lost)
@@ -378,7 +370,7 @@ def _take_produced(
     producer = transit._reader(exchange)
     if producer is not None and producer.who is None:
         producer.who = speaker(exchange)
-    add, response = transit._produced.add_row, exchange.response
+    produced, response = transit._produced, exchange.response
     for found in record_sets(exchange, transit.limits):
         place = found.place
         if place.partition is None or place.message is not request:
@@ -388,7 +380,7 @@ def _take_produced(
         key = labels.topic(None if place.topic_id else place.topic, place.topic_id), place.partition
         sent = request.frame.first_ns
         for row, stamps in _produced_rows(found, base, sent, acknowledged, flags, exchange.connection):
-            add(key, row)
+            produced.add_row(key, row)
             if stamps:
                 transit._samples.add(key, sent, row[-3], *stamps, *[NONE] * (SAMPLE - len(stamps)))
 
@@ -428,14 +420,14 @@ def _take_fetched(
         _take_answer(exchange, exchange.response, asked_ns, named, flags, labels, transit)
     if not named:
         return
-    asked, add = transit._asked, transit._fetched.add_row
+    asked, fetched = transit._asked, transit._fetched
     for (name, number), offset in named.items():
         key = connection, name, number
         before = asked.get(key)
         if (names_all or before != offset) and not _is_metadata(name):
             own = flags | (_FIRST if before is None and not names_all else 0)
             transit._remember(key, offset)
-            add(key, (offset, NONE, NONE, asked_ns, NONE, NONE, NONE, NONE, own))
+            fetched.add_row(key, (offset, NONE, NONE, asked_ns, NONE, NONE, NONE, NONE, own))
 
 
 def _take_answer(
@@ -449,12 +441,13 @@ def _take_answer(
 ) -> None:
     """Take in the answer to a Fetch or ShareFetch. Partitions with records are removed from ``named``."""
     broker, connection = exchange._broker_address(), exchange.connection
+    answered_ns = response.frame.first_ns
     sets: dict[tuple[str | None, int | None], SharedSet] = {}
     for each in record_sets(exchange, transit.limits):
         place = each.place
         if place.data and place.message is response:
             sets.setdefault((place.topic_id or place.topic, place.partition), each)
-    add = transit._fetched.add_row
+    fetched = transit._fetched
     for topic in response.body().get("responses") or ():
         name = _topic(labels, topic.get("topic"), topic.get("topicId"))
         if _is_metadata(name):
@@ -463,7 +456,7 @@ def _take_answer(
             number = partition.get("partitionIndex")
             if number is None:
                 continue
-            transit._rise((name, number, broker), partition.get("highWatermark", -1), response.frame.first_ns)
+            _rise((name, number, broker), partition.get("highWatermark", -1), answered_ns, transit)
             records = partition.get("records")
             if not records:
                 continue
@@ -472,10 +465,30 @@ def _take_answer(
             found = sets.pop((name.topic_id or name.name, number), None)
             batches = sets_of(records, transit.limits) if found is None else found.sets
             for row in _fetched_rows(batches, known(offset), asked_ns, response.frame.last_ns, flags):
-                add(key, row)
+                fetched.add_row(key, row)
                 if offset is not None:
                     transit._remember(key, named.pop((name, number)))
                     offset = None
+
+
+def _rise(place: _PlaceAt, high: int, ns: int, transit: Transit) -> None:
+    """Take in the high watermark of a partition at a time."""
+    heights = transit._high
+    before = heights.get(place)
+    if before is None:
+        if high < 0:
+            return
+        is_higher = True
+    else:
+        highest, since_ns = before
+        is_higher = high > highest
+        if not is_higher and (ns >= since_ns or high < 0):  # as nearly always
+            return
+    is_beyond = before is None and len(heights) >= transit.limits.delivery_sets
+    if is_higher and not transit.room.refuses(is_beyond):
+        heights[place] = high, ns
+    rises = transit._heights
+    rises.add_row(place, (ns, high))
 
 
 def _topic(labels: Labels, name: str | None, topic_id: str | None) -> Topic:
@@ -542,7 +555,7 @@ def _content(batch: Header, flags: int) -> tuple[int, int, int, int]:
 
 
 def _is_metadata(topic: Topic) -> bool:
-    return is_metadata_topic(topic.name or None, topic.topic_id or None)
+    return is_metadata_topic(topic.name, topic.topic_id)
 
 
 def _batch(row: tuple[int, ...], sample: tuple[int, ...], producer: str | None) -> ProducedBatch:

@@ -19,3 +19,4 @@ cdef _count(list exchanges, facts, dict all_known, dict talkers)
     request=Message, response=Message, spoken=tuple, known=tuple, talk=_SpokenVersions, is_same=bint, is_answered=bint
 )
 cdef _take(Exchange exchange, bint counts, facts, dict all_known, dict talkers)
+cdef _talker(Exchange exchange)

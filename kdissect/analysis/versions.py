@@ -572,4 +572,5 @@ def is_whole(opened: bool, gaps: int, skipped_bytes: int) -> bool:
 
 
 def _talker(exchange: Exchange) -> Talker:
-    return Talker(exchange.connection, address(exchange.client), exchange.client_id, exchange.broker)
+    client = address(exchange._client_address())
+    return Talker(exchange.connection, client, exchange._client_id(), exchange._broker_address())
