@@ -60,4 +60,6 @@ cpdef bint follows_log(Exchange exchange) except -1
 cdef bint _follows_log(Exchange exchange) except -1
 cdef bint _are_of_log(list mentions) except -1
 cdef list _errors(Exchange exchange)
+@cython.locals(found=list, each=SharedSet)
 cdef list _find(Exchange exchange, limits)
+cdef bint _may_have_sets(Message message) except -1

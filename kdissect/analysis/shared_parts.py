@@ -299,4 +299,16 @@ def _errors(exchange: Exchange) -> list[ErrorPlace]:
 
 
 def _find(exchange: Exchange, limits: Limits) -> list[SharedSet]:
-    return [SharedSet(place, limits) for place in exchange.record_sets()]
+    found: list[SharedSet] = []
+    if not _may_have_sets(exchange.request) and not _may_have_sets(exchange.response):
+        return found  # without a generator
+    for place in exchange.record_sets():
+        each = SharedSet.__new__(SharedSet)
+        each.place, each.limits = place, limits
+        each._batches = each._headers = each._merged = None
+        found.append(each)
+    return found
+
+
+def _may_have_sets(message: Message | None) -> bool:
+    return message is not None and message.may_have_records()

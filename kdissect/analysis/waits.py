@@ -94,9 +94,10 @@ def split(exchange: Exchange) -> WaitAndWork:
     """The known parts of the response time of a whole exchange."""
     global _known  # noqa: PLW0603 - a memory of one
     shared = exchange.shared
-    if shared is not None and shared.split is not None:
-        known: WaitAndWork = shared.split
-        return known
+    if shared is not None:
+        known: WaitAndWork | None = shared.split
+        if known is not None:
+            return known
     turn = exchange._turn()
     served = None if turn is None else turn - (exchange.network_ns or 0)
     asked, response, took, found = _known
