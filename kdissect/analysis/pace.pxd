@@ -3,6 +3,7 @@ from libc.stdint cimport int64_t
 from kdissect.analysis.counters cimport Span
 from kdissect.analysis.histogram cimport Histogram
 from kdissect.analysis.quotas cimport Quota
+from kdissect.analysis.rows cimport Rows
 from kdissect.analysis.waits cimport asked_wait, is_long_poll_of, split
 from kdissect.exchange cimport Exchange
 from kdissect.message cimport Message
@@ -46,4 +47,4 @@ cdef class _PaceRow:
     cpdef merge(self, _PaceRow later)
 
 @cython.locals(clients=dict, exchange=Exchange, request=Message, who=tuple, row=_PaceRow)
-cdef _count(list exchanges, rows)
+cdef _count(list exchanges, Rows rows)

@@ -91,7 +91,7 @@ cdef dict _answers(Exchange exchange)
 cdef _take_fetched(Exchange exchange, broker, Labels labels, KeptBatches kept)
 
 @cython.locals(response=Message)
-cpdef keep(Production row, Exchange exchange, place, Header batch, int64_t code, int64_t ns, acks)
+cdef keep(Production row, Exchange exchange, SharedSet found, Header batch, int64_t code, int64_t ns, acks, broker)
 @cython.locals(
     start=int64_t, end=int64_t, at=int64_t, shift=cython.int, part=int64_t, size=int64_t, body=int64_t
 )

@@ -19,9 +19,9 @@ from kdissect.analysis.labels import Labels, Topic
 from kdissect.analysis.resends import ACKS_0, GOOD, KEPT, REFUSED, UNANSWERED, UNKNOWN, WIDTH
 from kdissect.analysis.room import Room
 from kdissect.analysis.rows import Rows
-from kdissect.analysis.shared_parts import follows_log, record_sets
+from kdissect.analysis.shared_parts import SharedSet, follows_log, record_sets
 from kdissect.analysis.speakers import address
-from kdissect.exchange import Exchange, RecordSetPlace
+from kdissect.exchange import Exchange
 from kdissect.limits import Limits
 from kdissect.protocol.errors import error_name
 from kdissect.protocol.schema import ZERO_UUID
@@ -342,6 +342,7 @@ def _take_produced(
     acks = request.body().get("acks") if seen is None else seen.acks
     answers = None if exchange._error() is None else _answers(exchange)
     client, client_id, ns = address(exchange._client_address()), exchange._client_id(), exchange._begun()
+    where = _checksum(broker)
     begun: set[Production] = set()
     """The rows that already count the request."""
     for found in record_sets(exchange, kept.limits):
@@ -360,7 +361,7 @@ def _take_produced(
             if row is None:
                 continue
             if kept.has_room(len(row.sent), 1):
-                keep(row, exchange, place, batch, code, ns, acks)
+                keep(row, exchange, found, batch, code, ns, acks, where)
             if counts:
                 is_first = row not in begun
                 if is_first:
@@ -408,14 +409,18 @@ def _take_fetched(exchange: Exchange, broker: str, labels: Labels, kept: KeptBat
 def keep(
     row: Production,
     exchange: Exchange,
-    place: RecordSetPlace,
+    found: SharedSet,
     batch: Header,
     code: int,
     ns: int,
     acks: Any,
+    broker: int,
 ) -> None:
     """Keep a batch to find whether it is sent again: the values of a
-    :class:`~kdissect.analysis.resends.SentBatch`."""
+    :class:`~kdissect.analysis.resends.SentBatch`.
+
+    :param broker: the checksum of the broker's address.
+    """
     response = exchange.response
     if response is not None:
         state = REFUSED if code else GOOD
@@ -425,7 +430,7 @@ def keep(
         state = UNANSWERED if exchange.missing in ("connection closed", "capture ended") else UNKNOWN
     offset = None
     if not code and not batch.position:  # the answer has only the offset of the first batch
-        offset = exchange.assigned_base_offset(place)
+        offset = found.assigned_offset(exchange)
     kept = (
         ns,
         exchange.number,
@@ -438,12 +443,12 @@ def keep(
         way_of(batch),
         batch.base_timestamp,
         batch.max_timestamp,
-        first_record(place.data, batch),
+        first_record(found.place.data, batch),
         state,
         code,
         -1 if offset is None else offset,
         0 if response is None else response.frame.last_ns,
-        _checksum(exchange._broker_address()),
+        broker,
     )
     try:
         row.sent.frombytes(KEPT.pack(*kept))  # in half the time of extending it by the numbers

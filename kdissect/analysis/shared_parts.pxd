@@ -18,6 +18,10 @@ cdef class SharedSet:
     cdef Batches _batches
     cdef list _headers
     cdef list _merged
+    cdef bint _is_assigned
+    cdef object _offset
+
+    cpdef assigned_offset(self, Exchange exchange)
 
 @cython.final
 @cython.freelist(128)

@@ -34,7 +34,7 @@ _NO_HEADERS: list[Header] = []
 class SharedSet:
     """A record set. It is read on first use, and shared: do not change the results."""
 
-    __slots__ = ("_batches", "_headers", "_merged", "limits", "place")
+    __slots__ = ("_batches", "_headers", "_is_assigned", "_merged", "_offset", "limits", "place")
 
     def __init__(self, place: RecordSetPlace, limits: Limits) -> None:
         self.place = place
@@ -42,6 +42,18 @@ class SharedSet:
         self._batches: Batches | None = None
         self._headers: list[Header] | None = None
         self._merged: list[Header] | None = None
+        self._is_assigned = False
+        self._offset: int | None = None
+
+    def assigned_offset(self, exchange: Exchange) -> int | None:
+        """The result of :meth:`Exchange.assigned_base_offset`.
+
+        :param exchange: its exchange.
+        """
+        if not self._is_assigned:
+            self._offset = exchange.assigned_base_offset(self.place)
+            self._is_assigned = True
+        return self._offset
 
     @property
     def batches(self) -> Batches:
@@ -213,7 +225,7 @@ def produced_ends(exchange: Exchange, limits: Limits) -> list[tuple[RecordSetPla
     out = []
     for each in record_sets(exchange, limits):
         place = each.place
-        end = exchange.assigned_base_offset(place)
+        end = each.assigned_offset(exchange)
         if end is not None:
             for batch in each.sets:
                 end += batch.length
@@ -305,7 +317,8 @@ def _find(exchange: Exchange, limits: Limits) -> list[SharedSet]:
     for place in exchange.record_sets():
         each = SharedSet.__new__(SharedSet)
         each.place, each.limits = place, limits
-        each._batches = each._headers = each._merged = None
+        each._batches = each._headers = each._merged = each._offset = None
+        each._is_assigned = False
         found.append(each)
     return found
 

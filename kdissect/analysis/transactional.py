@@ -168,7 +168,7 @@ class Transactional(Fold):
             place = (self.labels.topic(each.topic, each.topic_id), _number(each.partition))
             for batch in found_set.headers:
                 producer = (batch.producer_id, batch.producer_epoch)
-                offset = exchange.assigned_base_offset(each)
+                offset = found_set.assigned_offset(exchange)
                 found = (
                     place,
                     batch.base_sequence,

@@ -375,7 +375,7 @@ def _take_produced(
         place = found.place
         if place.partition is None or place.message is not request:
             continue
-        base = exchange.assigned_base_offset(place)
+        base = found.assigned_offset(exchange)
         acknowledged = NONE if base is None or response is None else response.frame.last_ns
         key = labels.topic(None if place.topic_id else place.topic, place.topic_id), place.partition
         sent = request.frame.first_ns

@@ -64,6 +64,16 @@ def test_a_produced_set_ends_after_the_records_of_all_its_batches() -> None:
         assert produced_ends(without, DEFAULTS) == []
 
 
+def test_the_offset_of_a_produced_set_is_looked_up_once() -> None:
+    exchange, later = produce(0, batch("a"), 40), produce(0, batch("a"), 50)
+    (found,) = record_sets(exchange, DEFAULTS)
+    assert found.assigned_offset(exchange) == exchange.assigned_base_offset(found.place) == 40
+    assert found.assigned_offset(later) == 40
+    for without in (produce(0, batch("a"), None), fetch(1, batch("a"), 1)):
+        (found,) = record_sets(without, DEFAULTS)
+        assert [found.assigned_offset(without) for _ in range(2)] == [None, None]
+
+
 def test_many_exchanges_keep_their_own_as_long_as_they_are_looked_at() -> None:
     exchanges = [produce(0, batch("a")), produce(1, batch("b"))]
     for each in exchanges:
