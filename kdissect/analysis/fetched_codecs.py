@@ -3,38 +3,59 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from kdissect.analysis.production import FetchedCodecs
-from kdissect.analysis.resends import SentBatch
-
-Covered = dict[int, tuple[list[int], list[int]]]
-"""For each magic and codec, the first and the last offsets of the stretches that were fetched so."""
 
 
-def covered(codecs: FetchedCodecs) -> Covered:
-    """The offsets of a partition that were fetched with each magic and codec."""
-    return {way: _covered(spans) for way, spans in _by_way(codecs).items()}
+class FetchedWays(NamedTuple):
+    """The combinations of magic and codec with which each offset of a partition was fetched."""
+
+    begins: list[int]
+    """The offsets at which the combinations change, ascending."""
+    ways: list[frozenset[int]]
+    """The combinations before the first of these offsets, and from each of them on."""
 
 
-def as_fetched(batches: list[SentBatch], covered: Covered) -> tuple[set[int], int, int]:
+NOTHING_FETCHED = FetchedWays([], [frozenset()])
+
+
+def fetched_ways(codecs: FetchedCodecs) -> FetchedWays:
+    """How each offset of a partition was fetched."""
+    changes: dict[int, set[int]] = {}
+    for way, spans in _by_way(codecs).items():
+        for first, last in _joined(spans):
+            if first <= last:
+                changes.setdefault(first, set()).add(way)
+                changes.setdefault(last + 1, set()).add(way)
+    begins = sorted(changes)
+    ways: list[frozenset[int]] = [frozenset()]
+    for begin in begins:
+        ways.append(ways[-1] ^ changes[begin])
+    return FetchedWays(begins, ways)
+
+
+def as_fetched(
+    offsets: Sequence[int], codecs: Sequence[int], fetched: FetchedWays
+) -> tuple[set[int], int, int]:
     """The codecs and magics with which the offsets of these batches were fetched. Also the numbers of batches
-    that were fetched with another codec, and with another magic."""
+    that were fetched with another codec, and with another magic.
+
+    :param offsets: the offset of each batch; -1 if unknown.
+    :param codecs: its own codec and magic.
+    """
     recompressed = converted = 0
     found: set[int] = set()
-    for each in batches if covered else ():
-        offset, codec = each.offset, each.codec
-        if offset < 0:
+    begins, ways = fetched
+    for offset, codec in zip(offsets, codecs, strict=True) if begins else ():
+        of_fetch = ways[bisect_right(begins, offset)] if offset >= 0 else None
+        if not of_fetch:
             continue
-        is_recompressed = is_converted = False
-        for way, (starts, ends) in covered.items():
-            at = bisect_right(starts, offset) - 1
-            if at >= 0 and offset <= ends[at]:  # one of the stretches has the offset
-                found.add(way)
-                if way != codec:
-                    is_recompressed |= way % 8 != codec % 8
-                    is_converted |= way // 8 != codec // 8
-        recompressed += is_recompressed
-        converted += is_converted
+        found |= of_fetch
+        if len(of_fetch) > 1 or codec not in of_fetch:  # seldom
+            recompressed += any(way % 8 != codec % 8 for way in of_fetch)
+            converted += any(way // 8 != codec // 8 for way in of_fetch)
     return found, recompressed, converted
 
 
@@ -46,8 +67,8 @@ def _by_way(codecs: FetchedCodecs) -> dict[int, list[tuple[int, int]]]:
     return found
 
 
-def _covered(spans: list[tuple[int, int]]) -> tuple[list[int], list[int]]:
-    """The first and the last offsets of the stretches, after joining those that overlap or touch."""
+def _joined(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The stretches, after joining those that overlap or touch."""
     starts: list[int] = []
     ends: list[int] = []
     for first, last in sorted(spans):
@@ -56,4 +77,4 @@ def _covered(spans: list[tuple[int, int]]) -> tuple[list[int], list[int]]:
         else:
             starts.append(first)
             ends.append(last)
-    return starts, ends
+    return list(zip(starts, ends, strict=True))

@@ -8,6 +8,7 @@ A row is a producer, by its producer id or, without one, by client id and addres
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from typing import Any, Self
 
 from kdissect.analysis.clusters import Clusters
@@ -25,15 +26,20 @@ from kdissect.analysis.declared import (
     first_and_last,
     graded_errors,
 )
-from kdissect.analysis.fetched_codecs import Covered, as_fetched, covered
+from kdissect.analysis.fetched_codecs import NOTHING_FETCHED, FetchedWays, as_fetched, fetched_ways
 from kdissect.analysis.fold import Batched, OneTable, Row
 from kdissect.analysis.labels import Labels
 from kdissect.analysis.production import FetchedCodecs, KeptBatches, ProducerKey, Production, take_in
 from kdissect.analysis.resends import (
     ACKS_0,
+    CODEC,
+    CONNECTION,
+    OFFSET,
     WIDTH,
+    Account,
     SentBatch,
     account_of,
+    may_be_again,
     unpacked,
 )
 from kdissect.exchange import Exchange
@@ -211,29 +217,30 @@ class Producers(Batched, OneTable[ProducerKey, Production]):
         return self._rows.left_out + self._kept.left_out
 
     def result(self) -> list[Row]:
+        return list(self.result_rows())
+
+    def result_rows(self) -> Iterator[Row]:
         kept: tuple[dict[Any, Any], ...] = self._rows.rows, self._kept.fetched
         rows = self._labels.by_cluster(self._rows.rows, Production, *kept)
         fetched = self._labels.by_cluster(self._kept.fetched, FetchedCodecs, *kept)
         writers = Counter([key[:3] for key in rows])
-        ways = {place: covered(each) for place, each in fetched.items()}
-        found = (
-            self._result(key, row, writers[key[:3]] == 1, ways.get(key[:3], {}))
-            for key, row in rows.items()
-            if row.counted
-        )
-        return sorted(found, key=_order)
+        ways = {place: fetched_ways(each) for place, each in fetched.items()}
+        for key in sorted([key for key, row in rows.items() if row.counted], key=_order):
+            yield self._result(key, rows[key], writers[key[:3]] == 1, ways.get(key[:3], NOTHING_FETCHED))
 
-    def _result(self, key: tuple[Any, ...], row: Production, is_sole: bool, fetched: Covered) -> Row:
+    def _result(self, key: tuple[Any, ...], row: Production, is_sole: bool, fetched: FetchedWays) -> Row:
         topic, cluster, partition, producer_id, client_id, client = key
-        batches = unpacked(row.sent)
-        has_id = producer_id >= 0
-        found = account_of(batches, has_id, is_sole)
-        is_blind = bool(self._blind) and any(each.connection in self._blind for each in batches)
-        ways, recompressed, converted = as_fetched(batches, fetched)
+        sent, has_id = row.sent, producer_id >= 0
+        # Most rows need a few numbers of each batch, which take less time than its objects.
+        batches = unpacked(sent) if has_id or row.ahead or may_be_again(sent, has_id) else []
+        found = account_of(batches, has_id, is_sole) if batches else Account()
+        is_blind = bool(self._blind) and not self._blind.keys().isdisjoint(sent[CONNECTION::WIDTH])
+        codecs = sent[CODEC::WIDTH]
+        ways, recompressed, converted = as_fetched(sent[OFFSET::WIDTH], codecs, fetched)
         (records_p50,), (bytes_p50,) = row.counts.percentiles(50), row.sizes.percentiles(50)
         (linger_p50,) = row.linger.percentiles(50)
         sequences = [each.sequence for each in batches if each.sequence >= 0] if has_id else []
-        lowest = min([each.codec for each in batches], default=None)
+        lowest = min(codecs, default=None)
         return {
             "producer_id": producer_id if has_id else None,
             "producer_epoch": row.epoch if has_id else None,
@@ -316,12 +323,7 @@ def _ends(span: Span) -> list[int]:
     return [each for each in (span.first_exchange, span.last_exchange) if each is not None]
 
 
-def _order(row: Row) -> tuple[Any, ...]:
-    return (
-        row["topic"] or "",
-        -1 if row["partition"] is None else row["partition"],
-        row["client_id"] or "",
-        row["client"],
-        -1 if row["producer_id"] is None else row["producer_id"],
-        row["cluster_id"] or "",
-    )
+def _order(key: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The sort key of a row."""
+    topic, cluster, partition, producer_id, client_id, client = key
+    return topic or "", max(-1, partition), client_id or "", client, max(-1, producer_id), cluster

@@ -87,6 +87,8 @@ WIDTH = len(SentBatch._fields)
 KEPT = Struct(f"{WIDTH}q")
 """The kept form of a batch."""
 _NS_AND_NUMBER = itemgetter(0, 1)
+CONNECTION, CODEC, STATE, OFFSET = map(SentBatch._fields.index, ("connection", "codec", "state", "offset"))
+"""Fields by their position: ``kept[CODEC::WIDTH]`` has the codec of each batch in their kept form."""
 _batch_of: Callable[[tuple[int, ...]], SentBatch] = partial(tuple.__new__, SentBatch)
 """A batch from its numbers, without the calls of NamedTuple's own constructor."""
 
@@ -122,6 +124,17 @@ class Account:
 
     def note_exchanges(self, *numbers: int) -> None:
         self.telling = [*(self.telling or []), *numbers][:8]
+
+
+def may_be_again(kept: array[int], has_id: bool) -> bool:
+    """Whether one of the batches in their kept form may be one sent again, or tell of others. Without a
+    producer id, a producer sends none again on a connection that refused none.
+
+    :param has_id: whether they have a producer id.
+    """
+    if len(kept) <= WIDTH:
+        return False
+    return has_id or REFUSED in kept[STATE::WIDTH] or len(set(kept[CONNECTION::WIDTH])) > 1
 
 
 def account_of(batches: Sequence[SentBatch], has_id: bool, is_sole: bool) -> Account:
