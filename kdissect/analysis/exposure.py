@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Iterator
 from datetime import datetime
 from functools import cache, lru_cache
 from typing import Any, Self
@@ -231,10 +232,14 @@ class Exposure(Batched, OneTable[int, _ConnectionExposure]):
         super().merge(later)
 
     def result(self) -> list[Row]:
+        return list(self.result_rows())
+
+    def result_rows(self) -> Iterator[Row]:
         self._labels.resolve_names()
-        return [
-            self._result(number, row) for number, row in sorted(self._rows.rows.items()) if row.is_counted
-        ]
+        for number in sorted(self._rows):
+            row = self._rows[number]
+            if row.is_counted:
+                yield self._result(number, row)
 
     def _result(self, number: int, row: _ConnectionExposure) -> Row:
         over = row.over

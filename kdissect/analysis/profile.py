@@ -9,7 +9,9 @@ parts.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import lru_cache
+from itertools import groupby
 from typing import Any, NamedTuple, Self
 
 from kdissect.analysis.declared import column, first_and_last
@@ -30,6 +32,7 @@ from kdissect.analysis.profile_rows import (
     NamedKey,
     in_order,
     rows_of,
+    subject_order,
 )
 from kdissect.analysis.rows import Rows
 from kdissect.analysis.shared_parts import errors_of, record_sets, topics_of
@@ -335,11 +338,15 @@ class Profile(Batched, Statistic):
     # -- rows ---------------------------------------------------------------------------------------
 
     def result(self) -> list[Row]:
+        return list(self.result_rows())
+
+    def result_rows(self) -> Iterator[Row]:
         self._flush()
         found = self._labels.by_name(self._rows.rows, Measure)
         named = {NamedKey(*key): row for key, row in found.items()}
-        rows = [each for key, row in named.items() for each in rows_of(key, row, named)]
-        return sorted(rows, key=in_order)
+        for _, keys in groupby(sorted(named, key=subject_order), subject_order):
+            rows = [each for key in keys for each in rows_of(key, named[key], named)]
+            yield from sorted(rows, key=in_order)
 
 
 def _count(exchanges: list[Exchange], profile: Profile) -> None:

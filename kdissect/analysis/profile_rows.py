@@ -92,6 +92,11 @@ def _number(value: float | None) -> float | None:
     return None if value is None else float(value)
 
 
-def in_order(row: Row) -> tuple[int, str, str, str]:
-    """The sort key of a row."""
-    return AREAS.index(row["area"]), row["subject"] or "", row["what"], row["kind"]
+def subject_order(key: NamedKey) -> tuple[int, str]:
+    """The sort key of a subject: all its rows are together."""
+    return AREAS.index(key.area), key.subject or ""
+
+
+def in_order(row: Row) -> tuple[str, str]:
+    """The sort key of a row among those of its subject."""
+    return row["what"], row["kind"]

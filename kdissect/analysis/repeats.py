@@ -7,7 +7,7 @@ such a stretch. The longest stretch with at most a second between requests shows
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from zlib import crc32
 
 from kdissect.analysis.counters import Span
@@ -259,9 +259,13 @@ class Repeats(Batched, OneTable[_Key, _Repeat]):
         super().merge(later)
 
     def result(self) -> list[Row]:
+        return list(self.result_rows())
+
+    def result_rows(self) -> Iterator[Row]:
         self._labels.resolve_names()
         rows = self._labels.by_name(self._rows.rows, _Repeat)
-        return [_result(key, row) for key, row in sorted(rows.items(), key=lambda each: _order(each[0]))]
+        for key in sorted(rows, key=_order):
+            yield _result(key, rows[key])
 
 
 NOWHERE = Topic("", "")

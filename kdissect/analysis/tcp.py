@@ -6,6 +6,8 @@ connection. Its exchanges show when it was ready for use, and which of them a la
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from kdissect.analysis.declared import (
     BROKER_COLUMN,
     CLIENT_COLUMN,
@@ -300,11 +302,13 @@ class Tcp(Batched, OneTable[int, _ConnectionTcp]):
             row.over = connection
 
     def result(self) -> list[Row]:
-        return [
-            _result(number, row, row.over)
-            for number, row in sorted(self._rows.rows.items())
-            if row.over is not None
-        ]
+        return list(self.result_rows())
+
+    def result_rows(self) -> Iterator[Row]:
+        for number in sorted(self._rows):
+            row = self._rows[number]
+            if row.over is not None:
+                yield _result(number, row, row.over)
 
 
 def _count(exchanges: list[Exchange], rows: Rows[int, _ConnectionTcp]) -> None:

@@ -11,6 +11,7 @@ import pytest
 import kdissect.analysis
 from kdissect.analysis.catalogue import FOLDS, STATISTICS, statistic
 from kdissect.analysis.fold import Statistic
+from tests.analysis.folds import events_of, fold
 
 
 def test_each_statistic_is_listed_under_its_name() -> None:
@@ -27,6 +28,16 @@ def test_every_statistic_of_the_package_is_registered() -> None:
     }
     assert of_package == set(FOLDS.values())
     assert set(STATISTICS.values()) < of_package
+
+
+@pytest.mark.parametrize("name", ["connections", "exposure", "producers", "profile", "repeats", "tcp"])
+def test_rows_of_large_tables_are_made_when_they_are_asked_for(name: str) -> None:
+    found = fold(name, events_of("java43-groups"))
+    rows = iter(found.result_rows())
+    one = next(rows)
+    assert one is not next(iter(found.result_rows()))
+    assert not isinstance(found.result_rows(), list)
+    assert [one, *rows] == found.result()
 
 
 def kinds_of(kind: type[Statistic]) -> Iterator[type[Statistic]]:

@@ -83,15 +83,6 @@ def test_connections_have_what_went_over_them() -> None:
     assert max(row["in_flight_max"] for row in rows) > 1
 
 
-def test_rows_of_connections_are_made_when_they_are_asked_for() -> None:
-    found = fold("connections", events_of("java43-groups"))
-    rows = iter(found.result_rows())
-    one = next(rows)
-    assert one is not next(iter(found.result_rows()))
-    assert not isinstance(found.result_rows(), list)
-    assert [one, *rows] == found.result()
-
-
 def test_connections_that_are_not_over_have_what_their_exchanges_tell() -> None:
     events = [event for event in events_of("java43-groups") if isinstance(event, Exchange)]
     for row in fold("connections", events).result():
