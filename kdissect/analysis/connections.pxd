@@ -26,20 +26,27 @@ cdef class _ConnectionSoFar:
     cpdef count(self, Exchange exchange, asked_ns, answered_ns)
     cpdef merge(self, _ConnectionSoFar later)
 
+cdef Py_ssize_t _ALONE
+
 @cython.final
+@cython.no_gc
 cdef class _KeptRow:
     cdef _ConnectionSoFar _open
     cdef bytes _packed
+    cdef Py_ssize_t _place
 
     cpdef _ConnectionSoFar opened(self)
     cpdef merge(self, _KeptRow later)
     @cython.locals(row=_ConnectionSoFar)
     cdef _pack(self)
+    cdef bytes _alone(self)
 
 @cython.locals(kept=_KeptRow)
 cpdef _KeptRow _kept(_ConnectionSoFar row)
 cdef bytes _packed(_ConnectionSoFar row)
 @cython.locals(row=_ConnectionSoFar)
 cdef _ConnectionSoFar _unpacked(bytes packed)
+@cython.locals(row=_KeptRow)
+cdef _put_together(Rows rows)
 @cython.locals(exchange=Exchange, row=_KeptRow)
 cdef _count(list exchanges, Rows rows)

@@ -1,14 +1,14 @@
 """Connections: their traffic, the times until answers, and the requests in flight.
 
 A capture may have hundreds of thousands of connections, so the row of a connection that has ended is packed.
-A packed row takes less than half of the memory.
+A packed row takes less than half of the memory. When thousands are packed, they are compressed in chunks.
 """
 
 from __future__ import annotations
 
 import marshal
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Self
 
 from kdissect.analysis.counters import Depth, Grades, Span
 from kdissect.analysis.declared import (
@@ -22,15 +22,35 @@ from kdissect.analysis.declared import (
 )
 from kdissect.analysis.fold import Batched, OneTable, Row
 from kdissect.analysis.histogram import Histogram, of_parts
+from kdissect.analysis.row_chunks import CHUNK_ROWS, pack, rows_of
 from kdissect.analysis.rows import Rows
 from kdissect.analysis.shared_parts import error_class_of
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
 from kdissect.session.conversation import Connection
 
+_Key = int | tuple[int, str]
+"""Number of the connection; with the name of the capture point, if there are several. A number alone takes a
+third of the memory."""
+
+_ALONE = -1
+_FEWEST = 4_096
+"""The least number of ended connections whose rows are put together. They take 4 MB."""
+_SHARE_BITS = 4
+"""Of many rows, a sixteenth must have ended."""
+
 _Ended = tuple[Any, ...]
 """What the row has of a TCP connection that has ended: client, broker, software, protocol, TLS, end, packets,
 retransmitted, missing and skipped bytes, how far its clock is ahead, first and last time."""
+
+
+def _key(number: int, point: str) -> _Key:
+    return (number, point) if point else number
+
+
+def _in_order(key: _Key) -> tuple[int, str]:
+    """Number and capture point, by which rows are sorted."""
+    return key if isinstance(key, tuple) else (key, "")
 
 
 def _ended(connection: Connection) -> _Ended:
@@ -121,13 +141,17 @@ class _ConnectionSoFar:
 
 
 class _KeptRow:
-    """The row of a connection. It is packed when the connection ends. A later exchange opens it again."""
+    """The row of a connection. It is packed when the connection ends, and later put into a chunk of rows. A
+    later exchange opens it again."""
 
-    __slots__ = ("_open", "_packed")
+    __slots__ = ("_open", "_packed", "_place")
 
     def __init__(self) -> None:
         self._open: _ConnectionSoFar | None = None
         self._packed = b""
+        """The packed row, or the chunk that contains it."""
+        self._place = _ALONE
+        """Its place in the chunk."""
 
     def __reduce__(self) -> tuple[Callable[[_ConnectionSoFar], _KeptRow], tuple[_ConnectionSoFar]]:
         """It is never stored packed: what a file has may be forged, and marshal reads anything."""
@@ -136,13 +160,13 @@ class _KeptRow:
     @property
     def contents(self) -> _ConnectionSoFar:
         """What it has so far. Do not change it."""
-        return self._open if self._open is not None else _unpacked(self._packed)
+        return self._open if self._open is not None else _unpacked(self._alone())
 
     def opened(self) -> _ConnectionSoFar:
         """What it has so far, to add something to it."""
         if self._open is None:
-            self._open = _unpacked(self._packed)
-            self._packed = b""
+            self._open = _unpacked(self._alone())
+            self._packed, self._place = b"", _ALONE
         return self._open
 
     def end(self, connection: Connection) -> None:
@@ -153,7 +177,7 @@ class _KeptRow:
     def merge(self, later: _KeptRow) -> None:
         """Add the same row of a later part."""
         if self._open is None and not self._packed and later._packed:
-            self._packed = later._packed
+            self._packed, self._place = later._packed, later._place
         else:
             self.opened().merge(later.contents)
             self._pack()
@@ -163,6 +187,13 @@ class _KeptRow:
         if row is not None and row.ended is not None:
             self._packed, self._open = _packed(row), None
 
+    def _alone(self) -> bytes:
+        """The packed row."""
+        if self._place == _ALONE:
+            return self._packed
+        row: bytes = rows_of(self._packed)[self._place]
+        return row
+
 
 def _kept(row: _ConnectionSoFar) -> _KeptRow:
     """The row with these contents."""
@@ -170,6 +201,24 @@ def _kept(row: _ConnectionSoFar) -> _KeptRow:
     kept._open = row
     kept._pack()
     return kept
+
+
+def _put_together(rows: Rows[_Key, _KeptRow]) -> None:
+    """Put packed rows into chunks. Rows with near numbers come into the same chunk, because they are read in
+    the order of their numbers."""
+    alone: list[_Key] = []
+    for key, row in rows.items():
+        if row._packed and row._place == _ALONE:
+            alone.append(key)
+    alone.sort(key=_in_order)
+    for begin in range(0, len(alone) - CHUNK_ROWS + 1, CHUNK_ROWS):
+        together = [rows[key] for key in alone[begin : begin + CHUNK_ROWS]]
+        packed: list[bytes] = []
+        for row in together:
+            packed.append(row._packed)
+        chunk = pack(packed)
+        for place, row in enumerate(together):
+            row._packed, row._place = chunk, place
 
 
 def _packed(row: _ConnectionSoFar) -> bytes:
@@ -195,10 +244,6 @@ def _unpacked(packed: bytes) -> _ConnectionSoFar:
         row.errors, row.latency = Grades(*errors), of_parts(*latency)
         row.depth, row.span = Depth(*depth), Span(*span)
     return row
-
-
-_Key = tuple[int, str]
-"""Number of the connection, and name of the capture point; empty if the input has only one."""
 
 
 class Connections(Batched, OneTable[_Key, _KeptRow]):
@@ -251,41 +296,55 @@ class Connections(Batched, OneTable[_Key, _KeptRow]):
 
     def __init__(self, limits: Limits = DEFAULTS) -> None:
         super().__init__(_KeptRow, limits)
+        self._ended = 0
+        """The number of rows that were packed since rows were put together."""
 
     def _exchanges(self, exchanges: list[Exchange]) -> None:
         _count(exchanges, self._rows)
 
     def _other(self, exchange: Exchange) -> None:
-        row = self._rows.row((exchange.connection, exchange.capture_point or ""))
+        row = self._rows.row(_key(exchange.connection, exchange.capture_point or ""))
         if row is not None and exchange.request is not None and exchange.response is not None:
             asked_ns, answered_ns = exchange.request.frame.last_ns, exchange.response.frame.first_ns
             row.opened().depth.add(asked_ns, answered_ns, counts=False)
 
     def _connection(self, connection: Connection) -> None:
-        row = self._rows.row((connection.connection, connection.capture_point or ""))
+        row = self._rows.row(_key(connection.connection, connection.capture_point or ""))
         if row is not None:
             row.end(connection)
+            self._note_ended(1)
+
+    def merge(self, later: Self) -> None:
+        super().merge(later)
+        self._note_ended(len(later._rows))
+
+    def _note_ended(self, count: int) -> None:
+        """Put the rows together from time to time. Reading all of them for it costs little then."""
+        self._ended += count
+        if self._ended >= max(_FEWEST, len(self._rows) >> _SHARE_BITS):
+            _put_together(self._rows)
+            self._ended = 0
 
     def result(self) -> list[Row]:
         return list(self.result_rows())
 
     def result_rows(self) -> Iterator[Row]:
-        for number, point in sorted(self._rows):
-            row = self._rows[number, point].contents
+        for key in sorted(self._rows, key=_in_order):
+            row = self._rows[key].contents
             if row.is_counted:
-                yield _result(number, point, row)
+                yield _result(*_in_order(key), row)
 
 
 def _count(exchanges: list[Exchange], rows: Rows[_Key, _KeptRow]) -> None:
     """Count exchanges, and their messages at other capture points."""
     for exchange in exchanges:
         seen = exchange.seen
-        row = rows.row((exchange.connection, "" if seen is None else seen.point))
+        row = rows.row(exchange.connection if seen is None else _key(exchange.connection, seen.point))
         if row is None:
             continue
         row.opened().add(exchange)
         for copy in () if seen is None else seen.copies:
-            row = rows.row((exchange.connection, copy.point))
+            row = rows.row(_key(exchange.connection, copy.point))
             if row is not None:
                 row.opened().count(exchange, copy.request_time_ns, copy.response_start_ns)
 

@@ -3,11 +3,10 @@ counts does not need it."""
 
 from __future__ import annotations
 
-import marshal
-import zlib
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from kdissect.analysis.row_chunks import unpack
 from kdissect.session.conversation import Connection
 
 
@@ -23,14 +22,3 @@ class PackedRows(NamedTuple):
         """Unpack them."""
         together = unpack(self.packed)
         return (Connection(*together[at]) for at in self.which)
-
-
-def pack(rows: list[tuple[Any, ...]]) -> bytes:
-    """Pack rows of plain values in few bytes."""
-    return zlib.compress(marshal.dumps(rows), 1)
-
-
-def unpack(packed: bytes) -> list[tuple[Any, ...]]:
-    """The rows that :func:`pack` packed."""
-    rows: list[tuple[Any, ...]] = marshal.loads(zlib.decompress(packed))
-    return rows

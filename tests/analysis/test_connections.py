@@ -60,6 +60,56 @@ def test_connections_that_have_ended_take_less_than_half_of_the_memory() -> None
     assert closed < still_open / 2
 
 
+def test_thousands_of_ended_connections_take_less_than_220_bytes_each() -> None:
+    fold = Connections()
+    events_of("java43-groups")  # reading them takes memory, too
+    tracemalloc.start()
+    feed_ended(fold, MANY)
+    held, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert held < 220 * MANY
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_exchanges_count_after_thousands_of_others_have_ended(case: str) -> None:
+    events = events_of(case)
+    exchanges = [event for event in events if not isinstance(event, Connection)]
+    few, many = Connections(), Connections()
+    for fold, others in ((few, 0), (many, MANY)):
+        for event in events:
+            fold.feed(event)
+        feed_ended(fold, others)
+        for event in exchanges:
+            fold.feed(event)
+    expected = rows(few)
+    found = rows(many)
+    assert found[: len(expected)] == expected
+    assert [row["connection"] for row in found[len(expected) :]] == [*range(FIRST, FIRST + MANY)]
+
+
+@pytest.mark.parametrize("is_sent", [False, True])
+def test_parts_with_thousands_of_ended_connections_are_merged(is_sent: bool) -> None:
+    one, other, whole = Connections(), Connections(), Connections()
+    feed_ended(one, MANY)
+    feed_ended(other, 2 * MANY)
+    feed_ended(whole, 2 * MANY)
+    one.merge(pickle.loads(pickle.dumps(other)) if is_sent else other)
+    assert rows(one) == rows(whole)
+    assert sorted(rows(one), key=lambda row: row["connection"]) == rows(one)
+
+
+MANY = 10_000
+FIRST = 1_000
+"""The number of the first of them."""
+
+
+def feed_ended(fold: Connections, count: int) -> None:
+    """Connections that end in another order than they began."""
+    end = next(event for event in events_of("java43-groups") if isinstance(event, Connection))
+    for number in random.Random(0).sample(range(count), count):
+        fold.feed(end._replace(connection=FIRST + number, client=f"10.0.{number >> 8}.{number % 256}:1"))
+
+
 def memory(events: tuple[Event, ...]) -> int:
     """The bytes that the rows of these events take, many times over."""
     folds = [Connections() for _ in range(20)]
