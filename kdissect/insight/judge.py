@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from kdissect.analysis.clients import Clients
 from kdissect.analysis.cluster import ClusterBrokers
-from kdissect.analysis.delivery import Delivery
 from kdissect.analysis.fold import SECOND, Row, Statistic
 from kdissect.analysis.fold_set import Together
 from kdissect.analysis.groups import Members, Stays
@@ -22,21 +21,16 @@ from kdissect.analysis.lag import Lag
 from kdissect.analysis.offsets_asked import OffsetsAsked
 from kdissect.analysis.payloads import Payloads
 from kdissect.analysis.positions import Positions
-from kdissect.analysis.producers import Producers
-from kdissect.analysis.rereads import Rereads
-from kdissect.analysis.share import Share
 from kdissect.analysis.stalls import Stalls
-from kdissect.analysis.topics import Topics
-from kdissect.analysis.transactions import Transactions
 from kdissect.dissect import Event
-from kdissect.insight.apart import ClustersApart
+from kdissect.insight.apart import ClustersApart, SubjectName, names_of
 from kdissect.insight.catalogue import RULES
 from kdissect.insight.causes import linked
 from kdissect.insight.context import SLEPT, JudgingContext
 from kdissect.insight.coverage import Coverage
 from kdissect.insight.finding import CONFIDENCES, INFO, NOTICE, SEVERITIES, Finding
 from kdissect.insight.logs import Logs
-from kdissect.insight.nodes import are_several_clusters, names_of_several, nodes_by_address
+from kdissect.insight.nodes import are_several_clusters, names_of_several, nodes_by_address, read_elsewhere
 from kdissect.insight.options import OwnNames
 from kdissect.insight.rule import CAPTURE, LOGS, Facts, Rule
 from kdissect.insight.words import named
@@ -150,7 +144,6 @@ def judge(
         context = context.with_halts(rows[Stalls], rows[Stays])
     twins: frozenset[str] = frozenset()
     are_several = ClusterBrokers in rows and are_several_clusters(rows[ClusterBrokers])
-    names: dict[type[Statistic], frozenset[tuple[str, str | None]]] = {}
     if are_several and Positions in rows:
         nodes = nodes_by_address(rows[ClusterBrokers])
         # A tool that copies the offsets of a group to another cluster asks both clusters for them, and reads
@@ -161,6 +154,8 @@ def judge(
             for broker in row["brokers"]
         ]
         twins = names_of_several([*rows[Positions], *asked], "group", nodes)
+    if ClusterBrokers in rows and Positions in rows:
+        twins |= read_elsewhere(rows[Positions], rows[ClusterBrokers])
     twins |= _in_several_clusters(rows)
     clusters = ClustersApart(rows) if are_several else None
     own_names = OwnNames.of(rows.get(Clients, ()), rows.get(Members, ()))
@@ -169,12 +164,12 @@ def judge(
     for each, done in in_turn(rules.values()):
         facts = Facts(each, rows, context, thresholds or {}, made)
         told = list(each.judge(facts))
-        named_by = [need for need in each.needs if are_several and need in _NAMED_BY and need in rows]
-        for need in named_by:
-            if need not in names:
-                names[need] = _names_of_several(rows[need], need)
         is_joined = each.category in BY_GROUP or not _FACTS_BY_GROUP.isdisjoint(each.needs)
-        shared = _SharedNames(twins if is_joined else frozenset(), [(need, names[need]) for need in named_by])
+        shared = _SharedNames(
+            twins if is_joined else frozenset(),
+            clusters.shared(each) if clusters is not None else frozenset(),
+            clusters is not None and each.of_cluster,
+        )
         of_one = [one for one in told if not shared.has(one)]
         if clusters is not None and shared.has_any:
             apart = clusters.judged(each, context, thresholds or {}, shared.has)
@@ -216,57 +211,30 @@ def _of_several_clusters(rows: Iterable[Row], name: str) -> frozenset[str]:
     return frozenset(each for each, found in clusters.items() if len(found - {None}) > 1)
 
 
-def _names_of_several(rows: Sequence[Row], facts: type[Statistic]) -> frozenset[tuple[str, str | None]]:
-    """The names in a table that have rows of their own in several clusters, each with its column."""
-    name = _NAMED_BY[facts]
-    found: set[tuple[str, str | None]] = {(name, each) for each in _of_several_clusters(rows, name)}
-    if facts is Transactions:  # rules join rows without an id by the topic whose readers they held
-        nameless = (row for row in rows if row[name] is None)
-        found |= {("topic", each) for each in _of_several_clusters(nameless, "held_topic")}
-    return frozenset(found)
-
-
 class _SharedNames:
     """The names, by which a rule joins rows, that several clusters use.
 
     :param twins: groups.
-    :param names: names by the facts that have them.
+    :param names: other names.
+    :param has_all: whether all findings of the rule are about one cluster each.
     """
 
-    def __init__(
-        self,
-        twins: frozenset[str],
-        names: Sequence[tuple[type[Statistic], frozenset[tuple[str, str | None]]]],
-    ) -> None:
-        self._twins, self._names = twins, names
-        self.has_any = bool(twins) or any(found for _, found in names)
+    def __init__(self, twins: frozenset[str], names: frozenset[SubjectName], has_all: bool) -> None:
+        self._twins, self._names, self._has_all = twins, names, has_all
+        self.has_any = has_all or bool(twins or names)
         """Whether there are any."""
 
     def has(self, found: Finding) -> bool:
         """Whether a finding is about such a name."""
-        return found.subject.group in self._twins or any(
-            _name_in(found, facts) in names for facts, names in self._names
-        )
+        is_twin = self._has_all or found.subject.group in self._twins
+        return is_twin or not self._names.isdisjoint(names_of(found))
 
     def why(self, findings: Sequence[Finding]) -> str:
         """Why findings on such names are left out."""
         if any(each.subject.group in self._twins for each in findings):
             return TWINS
-        shared = {
-            name[1]
-            for each in findings
-            for facts, names in self._names
-            if (name := _name_in(each, facts)) in names
-        }
-        return TWIN_NAMES.format(named(sorted(map(str, shared))))
-
-
-def _name_in(found: Finding, facts: type[Statistic]) -> tuple[str, str | None]:
-    """The name, with its column, by which a rule may have joined rows of a table for a finding."""
-    name = _NAMED_BY[facts]
-    if facts is Transactions and found.subject.transactional_id is None:
-        name = "topic"
-    return name, getattr(found.subject, name)
+        shared = {name for each in findings for name in names_of(each) if name in self._names}
+        return TWIN_NAMES.format(named(sorted(name for _, name in shared))) if shared else NO_CLUSTER
 
 
 def _is_by_a_wrong_clock(by: Rule, found: Finding, context: JudgingContext) -> bool:
@@ -328,17 +296,11 @@ BY_GROUP = frozenset(("groups", "lag", "streams", "share"))
 the facts below do so, too."""
 _FACTS_BY_GROUP = frozenset((Lag, Members))
 TWINS = "two clusters have groups of the same name, and the cluster of some facts about them is unknown"
-_NAMED_BY: Mapping[type[Statistic], str] = {
-    Positions: "group",
-    Share: "group",
-    Transactions: "transactional_id",
-    **dict.fromkeys((Delivery, Producers, Rereads, Topics), "topic"),
-}
-"""Facts with a row for each cluster, and the names by which rules join their rows."""
 TWIN_NAMES = (
     "two clusters have a topic, group or transactional id named {}, and the cluster of some facts about it "
     "is unknown"
 )
+NO_CLUSTER = "several clusters were captured, and the cluster of some facts is unknown"
 CLOCK = "capture-clock"
 """The rule that judges the clock itself."""
 CLEAR_NS = 60 * SECOND

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -108,6 +108,28 @@ def names_of_several(rows: Iterable[Row], name: str, nodes: dict[str, ClusterNod
         for each, found in places.items()
         if any(not one.may_meet(other) for one, other in combinations(set(found), 2))
     )
+
+
+def read_elsewhere(positions: Iterable[Row], brokers: Sequence[Row]) -> frozenset[str]:
+    """Groups that read both from a broker that a cluster lists and from one that no cluster lists. The latter
+    served records after the first list came, so it may belong to an unknown cluster that has a group of the
+    same name. A broker that served none after that may just have stopped before the list.
+
+    :param positions: rows of :class:`Positions`.
+    :param brokers: rows of :class:`ClusterBrokers`.
+    """
+    listed = {address for row in brokers for address in addresses_of(row)}
+    told_ns = min((row["from_ns"] for row in brokers if row["from_ns"] is not None), default=None)
+    inside: set[str] = set()
+    outside: set[str] = set()
+    for row in positions if told_ns is not None else ():
+        if row["group"] is None:
+            continue
+        if row["broker"] in listed:
+            inside.add(row["group"])
+        elif row["last_ns"] is not None and row["last_ns"] > told_ns:
+            outside.add(row["group"])
+    return frozenset(inside & outside)
 
 
 def addresses_of(row: Row) -> list[str]:

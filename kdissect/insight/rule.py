@@ -52,6 +52,9 @@ class Rule(NamedTuple):
     thresholds: Mapping[str, float]
     without_kafka: bool = False
     """Whether it can judge a capture without Kafka: TLS that failed, for example."""
+    of_cluster: bool = False
+    """Whether each finding is about the state of one cluster: in a capture of several, each is judged by
+    itself."""
 
     @property
     def is_timed(self) -> bool:
@@ -163,6 +166,7 @@ def rule(
     confidence: str,
     needs: tuple[type[Statistic], ...],
     without_kafka: bool = False,
+    of_cluster: bool = False,
     **thresholds: float,
 ) -> Callable[[Callable[[Facts], Iterable[Finding]]], Callable[[Facts], Iterable[Finding]]]:
     """Make a function a rule of the catalogue. Its category is the name of its module, or of the package that
@@ -173,7 +177,9 @@ def rule(
         category = (
             judge.__module__.partition(".rules.")[2].partition(".")[0] or judge.__module__.rpartition(".")[2]
         )
-        RULES[id] = Rule(id, severity, confidence, category, needs, judge, thresholds, without_kafka)
+        RULES[id] = Rule(
+            id, severity, confidence, category, needs, judge, thresholds, without_kafka, of_cluster
+        )
         return judge
 
     return register

@@ -9,15 +9,24 @@ from typing import Any
 
 import pytest
 
-from kdissect.analysis.cluster import ClusterBrokers, ClusterChanges
+from kdissect.analysis.cluster import ClusterBrokers, ClusterChanges, ClusterPartitions, ClusterTopics
+from kdissect.analysis.errors import Errors
 from kdissect.analysis.fold import SECOND, Row, Statistic
+from kdissect.analysis.groups import Members
 from kdissect.analysis.lag import Lag
+from kdissect.analysis.positions import Positions
 from kdissect.analysis.repeats import Repeats
+from kdissect.analysis.tcp import Tcp
 from kdissect.analysis.transactions import Transactions
+from kdissect.analysis.versions import Versions
+from kdissect.capture.files import read_packets
+from kdissect.exchange import Exchange
+from kdissect.filter.compiled import compile_filter
 from kdissect.insight.catalogue import RULES
 from kdissect.insight.finding import Finding, FindingSubject
-from kdissect.insight.judge import Judged, judge
+from kdissect.insight.judge import NO_CLUSTER, Judged, judge
 from kdissect.insight.rule import Facts
+from tests.dissecting import dissect
 from tests.insight.judged import judged_file
 from tests.insight.made import WHOLE, row
 from tests.two_clusters import EAST, LAG, TRANSACTIONS, WEST, two_clusters
@@ -91,15 +100,159 @@ def test_a_cluster_without_known_brokers_is_judged() -> None:
     assert [each.subject.cluster_id for each in found.findings] == ["a", "b", "c"]
 
 
+LOST = {"lost_from": 160, "lost_after_ns": 5 * SECOND, "lost_ns": 9 * SECOND, "lost_exchange": 12}
+
+
 @pytest.mark.parametrize("group", ["g", "h"])
-def test_a_rule_that_does_not_judge_several_clusters_judges_none_of_them(group: str) -> None:
-    lost = {"lost_from": 160, "lost_after_ns": 5 * SECOND, "lost_ns": 9 * SECOND, "lost_exchange": 12}
+def test_offsets_are_lost_in_the_cluster_that_had_them(group: str) -> None:
     rows = [
         row(Lag, group="g", topic="t", partition=0, cluster_id="a"),
-        row(Lag, group=group, topic="t", partition=0, cluster_id="b", **lost),
+        row(Lag, group=group, topic="t", partition=0, cluster_id="b", **LOST),
     ]
+    asked = row(Repeats, api="DeleteGroups", client="10.1.0.1:1", first_ns=0, last_ns=SECOND * 100)
+    for broker, severity in (("10.0.0.1:9092", "warning"), ("10.9.0.1:9092", "notice")):
+        repeats = [{**asked, "broker": broker, "client_id": "admin"}]
+        (told,) = judged("offsets-lost", {Lag: rows, Repeats: repeats, ClusterChanges: []}).findings
+        assert told.subject.cluster_id == "b"
+        assert told.severity == severity
+
+
+def test_a_rule_that_needs_the_cluster_of_a_group_says_so() -> None:
+    rows = [row(Lag, group="g", topic="t", partition=0, **LOST)]
     found = judged("offsets-lost", {Lag: rows, Repeats: [], ClusterChanges: []})
     assert (found.findings, len(found.not_judged)) == ([], 1)
+
+
+def leaderless(cluster: str | None, **values: Any) -> Row:
+    """A partition that has no leader for 20 s."""
+    usual = {"topic": "t", "partition": 0, "leader": -1, "from_ns": 50 * SECOND, "to_ns": 70 * SECOND}
+    number = {"a": 5, "b": 6, None: 7}[cluster]
+    return row(ClusterPartitions, cluster_id=cluster, source_exchange=number, **(usual | values))
+
+
+def test_a_topic_made_in_another_cluster_excuses_no_lack_of_a_leader() -> None:
+    made = row(ClusterChanges, what="topic-created", topic="t", cluster_id="b", ns=49 * SECOND)
+    rows = [leaderless("a"), leaderless("b")]
+    found = judged("partition-offline", {ClusterPartitions: rows, ClusterChanges: [made]}).findings
+    assert [(each.subject.topic, each.subject.cluster_id) for each in found] == [("t", "a")]
+
+
+def test_leaders_that_brokers_of_two_clusters_lost_are_told_by_cluster() -> None:
+    moved = [
+        row(
+            ClusterChanges,
+            **{"what": "leader-moved", "topic": name, "cluster_id": cluster, "ns": 50 * SECOND},
+            **{"before": "1", "after": "none", "partition": 0, "subject": f"{name}-0"},
+        )
+        for cluster in "ab"
+        for name in "stuv"
+    ]
+    rows = [leaderless(cluster, topic=name) for cluster in "ab" for name in "stuv"]
+    found = judged("partition-offline", {ClusterPartitions: rows, ClusterChanges: moved}).findings
+    assert [(each.subject.broker, each.subject.cluster_id, each.count) for each in found] == [
+        ("10.0.0.1:9092", "a", 4),
+        ("10.9.0.1:9092", "b", 4),
+    ]
+
+
+def not_preferred(cluster: str | None, **values: Any) -> Row:
+    """A partition that has had another leader than its first replica from the beginning."""
+    usual = {"topic": "t", "partition": 0, "leader": 2, "replicas": "1,2", "preferred": False, "from_ns": 0}
+    number = {"a": 5, "b": 6, None: 7}[cluster]
+    return row(ClusterPartitions, cluster_id=cluster, source_exchange=number, **(usual | values))
+
+
+ALONE: dict[type[Statistic], list[Row]] = {ClusterChanges: [], Errors: [], Tcp: []}
+
+
+def test_a_share_of_partitions_is_that_of_one_cluster() -> None:
+    well = [not_preferred("b", partition=at, preferred=True, leader=1) for at in range(20)]
+    rows = [not_preferred("a"), not_preferred("a", partition=1), *well]
+    found = judged("leader-not-preferred", {**ALONE, ClusterPartitions: rows}).findings
+    assert [(each.subject.cluster_id, each.measure) for each in found] == [("a", 100)]
+
+
+def test_what_rests_on_facts_of_an_unknown_cluster_is_told_of_none() -> None:
+    rows = [not_preferred(None), not_preferred(None, partition=1)]
+    found = judged("leader-not-preferred", {**ALONE, ClusterPartitions: rows})
+    assert not found.findings
+    assert [each.why for each in found.not_judged] == [NO_CLUSTER]
+
+
+def test_a_topic_of_one_cluster_is_missing_in_another() -> None:
+    asked = row(
+        Repeats,
+        **{"api": "Metadata", "topic": "t", "error": "UNKNOWN_TOPIC_OR_PARTITION", "replica_id": -1},
+        **{"client": "10.1.0.1:1", "client_id": "c", "broker": "10.9.0.1:9092", "count": 30},
+        **{"first_ns": SECOND, "last_ns": 40 * SECOND, "exchanges": [9]},
+    )
+    topics = [row(ClusterTopics, cluster_id="a", topic="t")]
+    rows = {Repeats: [asked], ClusterTopics: topics, Errors: [], ClusterChanges: [], Members: []}
+    (found,) = judged("unknown-topic-loop", rows).findings
+    assert found.subject.cluster_id == "b"
+
+
+@pytest.mark.parametrize(
+    ("given", "captured", "told"),
+    [
+        ('topic == "t"', [], 'topic == "t" and broker in {"10.0.0.1:9092"}'),
+        ("a == 1 or b == 2", [], '(a == 1 or b == 2) and broker in {"10.0.0.1:9092"}'),
+        ('topic == "t"', ["10.5.0.1:9092"], 'topic == "t" and not broker in {"10.9.0.1:9092"}'),
+        ("number in {1, 2}", [], "number in {1, 2}"),
+        ("", [], ""),
+    ],
+)
+def test_the_filter_shows_the_exchanges_of_the_cluster(given: str, captured: list[str], told: str) -> None:
+    def lags(facts: Facts) -> Iterator[Finding]:
+        for each in facts.rows(Lag):
+            yield facts.finding(FindingSubject(group="g"), "lags", filter=given, count=each["commits"])
+
+    rule = RULES["partition-lags"]._replace(judge=lags, needs=(Lag,))
+    rows: dict[type[Statistic], list[Row]] = {
+        ClusterBrokers: BROKERS,
+        Lag: [row(Lag, group="g", cluster_id=cluster, commits=1) for cluster in "ab"],
+        Versions: [row(Versions, broker=each) for each in ("10.0.0.1:9092", *captured)],
+    }
+    found = judge({rule.id: rule}, rows, WHOLE).findings
+    assert found[0].subject.cluster_id == "a"
+    assert found[0].filter == told
+
+
+def test_the_filters_of_two_clusters_show_other_exchanges(tmp_path: Path) -> None:
+    paths = two_clusters(tmp_path)
+    filters = {
+        each.filter: "127.0.0.1" if each.subject.cluster_id == EAST else "127.0.0.2"
+        for each in judged_file(*paths).findings
+        if each.subject.group and each.filter and not each.filter.startswith("number ")
+    }
+    assert len(filters) > 1
+    shown = {text: compile_filter(text) for text in filters}
+    seen = dict.fromkeys(filters, 0)
+    for event in dissect(iter(read_packets(list(paths)))):
+        if isinstance(event, Exchange):
+            for text, keeps in shown.items():
+                if keeps.matches(event):
+                    seen[text] += 1
+                    assert event.broker.startswith(filters[text] + ":")
+    assert all(seen.values())
+
+
+def test_a_group_that_reads_from_a_broker_of_no_known_cluster_is_not_judged() -> None:
+    brokers = [row(ClusterBrokers, cluster_id="a", node_id=1, host="10.0.0.1", port=9092, from_ns=SECOND)]
+    rows = [row(Lag, group="g", topic="t", partition=0, cluster_id="a", **LOST)]
+    usual = {"group": "g", "topic": "t", "client": "10.1.0.1:1"}
+    inside = row(Positions, **usual, broker="10.0.0.1:9092", last_ns=5 * SECOND)
+    given: dict[type[Statistic], list[Row]] = {
+        **{ClusterBrokers: brokers, Lag: rows, Repeats: [], ClusterChanges: []},
+        Positions: [inside],
+    }
+    for broker, last_ns, count in (
+        ("10.0.0.1:9092", 5 * SECOND, 1),
+        ("10.5.0.1:9092", SECOND, 1),  # it may have stopped before the list came
+        ("10.5.0.1:9092", 5 * SECOND, 0),
+    ):
+        given[Positions] = [inside, row(Positions, **usual, broker=broker, last_ns=last_ns)]
+        assert len(judged("offsets-lost", given).findings) == count
 
 
 def test_why_no_cluster_could_be_judged_is_told() -> None:

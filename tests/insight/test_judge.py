@@ -452,7 +452,7 @@ def test_names_of_two_clusters_are_judged_apart(
     assert judge({"a": rules(found)["a"]._replace(needs=(facts,))}, rows, JudgingContext()).findings
 
 
-@pytest.mark.parametrize(("topic", "told_of"), [("t", ["a", "b"]), ("u", [None])])
+@pytest.mark.parametrize(("topic", "told_of"), [("t", ["a", "b"]), ("u", ["a", "b"]), ("v", [None])])
 def test_transactions_without_an_id_are_not_joined_by_a_topic_of_two_clusters(
     topic: str, told_of: list[str | None]
 ) -> None:
@@ -465,6 +465,7 @@ def test_transactions_without_an_id_are_not_joined_by_a_topic_of_two_clusters(
             *(row(Transactions, cluster_id=cluster, held_topic="t") for cluster in ("a", "b")),
             row(Transactions, cluster_id="a", held_topic="u"),
             row(Transactions, cluster_id="b", held_topic="u", transactional_id="pay"),
+            row(Transactions, cluster_id="a", held_topic="v"),
         ],
     }
     found = finding("a").changed(subject=FindingSubject(topic=topic, partition=0))

@@ -94,7 +94,7 @@ def _names(rows: list[Row]) -> str:
     return ", ".join(names[: 3 if more else 4]) + more
 
 
-@rule("leader-moved", NOTICE, CERTAIN, needs=(ClusterChanges, ClusterBrokers, Errors, Tcp))
+@rule("leader-moved", NOTICE, CERTAIN, needs=(ClusterChanges, ClusterBrokers, Errors, Tcp), of_cluster=True)
 @once_per_subject
 def leader_moved(facts: Facts) -> Iterator[Finding]:
     """Partitions have another leader. A leader that returns to a broker that is back moves because that
@@ -149,7 +149,15 @@ def _came_back(row: Row, leaders: list[str], back: list[BrokerStop]) -> str | No
 may_explain("broker-gone", "leader-moved", "leader-not-preferred", within_s=PREFERRED_NS / SECOND)
 
 
-@rule("leader-flaps", CRITICAL, CERTAIN, needs=(ClusterChanges,), moves=3, window_s=600)
+@rule(
+    "leader-flaps",
+    CRITICAL,
+    CERTAIN,
+    needs=(ClusterChanges, ClusterBrokers),
+    of_cluster=True,
+    moves=3,
+    window_s=600,
+)
 @once_per_subject
 def leader_flaps(facts: Facts) -> Iterator[Finding]:
     """The leader of a partition moves to and fro, and nobody asked for it."""
@@ -195,7 +203,14 @@ def leader_flaps(facts: Facts) -> Iterator[Finding]:
             )
 
 
-@rule("isr-shrunk", WARNING, CERTAIN, needs=(ClusterChanges, ClusterBrokers, Errors, Tcp), catch_up_s=300)
+@rule(
+    "isr-shrunk",
+    WARNING,
+    CERTAIN,
+    needs=(ClusterChanges, ClusterBrokers, Errors, Tcp),
+    of_cluster=True,
+    catch_up_s=300,
+)
 @once_per_subject
 def isr_shrunk(facts: Facts) -> Iterator[Finding]:
     """A replica is not in sync any more. If the last one goes, the partition has no leader either, and
@@ -259,7 +274,13 @@ def isr_shrunk(facts: Facts) -> Iterator[Finding]:
 
 
 @rule(
-    "partition-offline", CRITICAL, CERTAIN, needs=(ClusterPartitions, ClusterChanges), offline_s=5, young_s=10
+    "partition-offline",
+    CRITICAL,
+    CERTAIN,
+    needs=(ClusterPartitions, ClusterChanges, ClusterBrokers),
+    of_cluster=True,
+    offline_s=5,
+    young_s=10,
 )
 @once_per_subject
 def partition_offline(facts: Facts) -> Iterator[Finding]:
@@ -277,10 +298,12 @@ def partition_offline(facts: Facts) -> Iterator[Finding]:
             facts.cannot_judge(SLEPT)
             continue
         topics.setdefault(row["topic"], []).append((to_ns - row["from_ns"], to_ns, row))
+    nodes = NodeNames(facts.rows(ClusterBrokers))
     of_brokers: dict[tuple[str | None, str | None], list[str]] = {}
     for topic, found in topics.items():
         _, _, row = max(found, key=lambda each: each[0])
-        broker = _lost_by(facts, topic, row["from_ns"])
+        led = _lost_by(facts, topic, row["from_ns"])
+        broker = nodes.of(int(led), row["cluster_id"]) if led is not None else None
         of_brokers.setdefault((broker, row["cluster_id"]), []).append(topic)
     for (broker, _), names in of_brokers.items():
         if broker is not None and len(names) > FEW_TOPICS:
@@ -351,7 +374,7 @@ def _lost_by(facts: Facts, topic: str, ns: int) -> str | None:
     return led[0] if led else None
 
 
-@rule("unclean-election", CRITICAL, CERTAIN, needs=(ClusterChanges, Lag))
+@rule("unclean-election", CRITICAL, CERTAIN, needs=(ClusterChanges, Lag, ClusterBrokers), of_cluster=True)
 @once_per_subject
 def unclean_election(facts: Facts) -> Iterator[Finding]:
     """A replica that was not in sync becomes leader. The last known leader comes back in the same way after
@@ -433,6 +456,7 @@ def _led_last(facts: Facts, elected: Row) -> bool:
     NOTICE,
     CERTAIN,
     needs=(ClusterPartitions, ClusterBrokers, ClusterChanges, Errors, Tcp),
+    of_cluster=True,
     share_pct=20,
     for_s=60,
 )
@@ -458,8 +482,10 @@ def leader_not_preferred(facts: Facts) -> Iterator[Finding]:
         first = {(row["replicas"] or "").partition(",")[0] for row in wrong}
         from_ns = min(row["from_ns"] for row in wrong)
         cause = _gone_before(facts, from_ns, first)
+        only = next(iter(first)) if len(first) == 1 else ""
+        nodes = NodeNames(facts.rows(ClusterBrokers))
         yield facts.finding(
-            FindingSubject(broker=next(iter(first)) or None if len(first) == 1 else None),
+            FindingSubject(broker=nodes.of(int(only), wrong[0]["cluster_id"]) if only else None),
             f"{len(wrong)} of {len(rows)} partitions ({share:.0f} %) had a leader other than their first "
             f"replica for {facts.limit('for_s'):.0f} s or longer: more work than planned lies on "
             f"{_brokers(list(map(str, leaders)))}.",
@@ -487,7 +513,7 @@ def _gone_before(facts: Facts, from_ns: int, preferred: set[str]) -> str | None:
     return None
 
 
-@rule("config-changed", INFO, CERTAIN, needs=(ClusterChanges,))
+@rule("config-changed", INFO, CERTAIN, needs=(ClusterChanges, ClusterBrokers), of_cluster=True)
 @once_per_subject
 def config_changed(facts: Facts) -> Iterator[Finding]:
     """Somebody changed settings, permissions or topics."""
@@ -523,7 +549,7 @@ def config_changed(facts: Facts) -> Iterator[Finding]:
         )
 
 
-@rule("topic-created-by-metadata", NOTICE, CERTAIN, needs=(ClusterChanges,))
+@rule("topic-created-by-metadata", NOTICE, CERTAIN, needs=(ClusterChanges, ClusterBrokers), of_cluster=True)
 @once_per_subject
 def topic_created_by_metadata(facts: Facts) -> Iterator[Finding]:
     """A topic was created because a client asked for its metadata."""

@@ -206,13 +206,13 @@ def offsets_lost(facts: Facts) -> Iterator[Finding]:
         for row in facts.rows(Lag)
         if row["lost_ns"] is not None and row["lost_after_ns"] >= facts.limit("after_s") * SECOND
     ]
-    if lost and are_several_clusters(facts.rows(ClusterBrokers)):
+    if are_several_clusters(facts.rows(ClusterBrokers)) and any(row["cluster_id"] is None for row in lost):
         # The commit may be in another cluster: tools that copy offsets ask the second cluster for them.
-        facts.cannot_judge("several clusters were captured, and their groups are not told apart")
-        return
-    for (group, topic), rows in group_rows(lost, "group", "topic").items():
+        facts.cannot_judge("several clusters were captured, and the cluster of a group is unknown")
+        lost = [row for row in lost if row["cluster_id"] is not None]
+    for (group, topic, cluster), rows in group_rows(lost, "group", "topic", "cluster_id").items():
         worst = max(rows, key=lambda row: row["lost_from"])
-        deleting = _deleting(facts, topic, rows)
+        deleting = _deleting(facts, topic, cluster, rows)
         yield facts.finding(
             FindingSubject(group=group, topic=topic),
             f"The group had committed offsets of {plural(len(rows), 'partition')}, {worst['lost_from']:,} of "
@@ -233,11 +233,15 @@ def offsets_lost(facts: Facts) -> Iterator[Finding]:
         )
 
 
-def _deleting(facts: Facts, topic: str | None, lost: list[Row]) -> list[tuple[str, str, list[int]]]:
+def _deleting(
+    facts: Facts, topic: str | None, cluster: str | None, lost: list[Row]
+) -> list[tuple[str, str, list[int]]]:
     """Clients that may have deleted the offsets on purpose, after the commits and before the answers without
     offsets: the client, its request, and exchanges. The group in the request is not known."""
     from_ns = min(row["lost_ns"] - row["lost_after_ns"] for row in lost)
     to_ns = max(row["lost_ns"] for row in lost)
+    nodes = nodes_by_address(facts.rows(ClusterBrokers))
+    of_cluster = None, cluster
     asked = [
         (row["client_id"] or row["client"], _DELETING[row["api"]], row["exchanges"])
         for row in facts.rows(Repeats)
@@ -245,11 +249,17 @@ def _deleting(facts: Facts, topic: str | None, lost: list[Row]) -> list[tuple[st
         and row["error"] is None
         and row["first_ns"] <= to_ns
         and row["last_ns"] >= from_ns
+        and (
+            cluster is None
+            or row["broker"] not in nodes
+            or not nodes[row["broker"]].clusters.isdisjoint(of_cluster)
+        )
     ]
     deleted = [
         (row["by"] or "somebody", "delete the topic", [row["exchange"]])
         for row in facts.rows(ClusterChanges)
         if row["what"] == "topic-deleted" and row["topic"] == topic and from_ns <= row["ns"] <= to_ns
+        if cluster is None or row["cluster_id"] in of_cluster
     ]
     return asked + deleted
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kdissect.analysis.cluster import ClusterChanges, ClusterTopics
+from kdissect.analysis.cluster import ClusterBrokers, ClusterChanges, ClusterTopics
 from kdissect.insight.causes import explains
 from kdissect.insight.finding import CERTAIN, NOTICE, WARNING, EvidenceStep, Finding, FindingSubject
 from kdissect.insight.grouping import group_rows
@@ -15,7 +15,9 @@ from kdissect.insight.words import of_numbers
 OFFSETS = "__consumer_offsets"
 
 
-@rule("topic-replaced", WARNING, CERTAIN, needs=(ClusterTopics, ClusterChanges))
+@rule(
+    "topic-replaced", WARNING, CERTAIN, needs=(ClusterTopics, ClusterChanges, ClusterBrokers), of_cluster=True
+)
 @once_per_subject
 def topic_replaced(facts: Facts) -> Iterator[Finding]:
     """A topic was replaced by another one of the same name, and no deletion was captured. If bytes are

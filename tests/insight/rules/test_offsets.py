@@ -779,7 +779,7 @@ LOST = {"lost_from": 160, "lost_after_ns": 5 * SECOND, "lost_ns": 9 * SECOND, "l
 
 def test_an_answer_of_another_cluster_is_no_loss() -> None:
     """Who copies the offsets of a group asks the second cluster for them, where nobody has committed any."""
-    nodes = [zeros(ClusterBrokers, node_id=1, cluster_id=id) for id in ("k", "l")]
+    nodes = [zeros(ClusterBrokers, node_id=1, cluster_id=id, host=id) for id in ("k", "l")]
     assert said("offsets-lost", {Lag: [lag(**LOST)], ClusterBrokers: nodes[:1]})
     assert not said("offsets-lost", {Lag: [lag(**LOST)], ClusterBrokers: nodes})
 
