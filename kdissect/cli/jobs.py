@@ -193,8 +193,13 @@ class _Sharing:
                 reading.first_ns = first_ns(file.rest(), reading.source.limits)
                 yield from self._parts(file, dissector, end)
                 reading.resume_with(file.rest())
-            if self.counts.is_poor or file.left < CUT_BYTES:
+            if self.counts.is_poor:
                 self._go_on()
+                return
+            if file.left < CUT_BYTES:
+                # In nearly all cases only the last events are left, those of open connections. Each fork
+                # would copy the memory of this process.
+                self._be_alone()
                 return
         rest = ReadCuts(reading.items(end), reading.file_bytes if file is None else file.left)
         yield from self._parts(rest, dissector, end)

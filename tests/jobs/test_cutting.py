@@ -122,6 +122,30 @@ def test_the_first_part_is_done_before_any_process_begins(
     assert len(set(steps)) == 2
 
 
+@pytest.mark.parametrize("form", [("explain", "--all", "-T", "ndjson"), ("read", "-T", "ndjson")])
+def test_no_process_begins_for_the_events_after_the_last_part(
+    form: tuple[str, ...], counts: list[PartCounts], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    batches, fork = [0], Workers._fork
+
+    def forked(self: Workers, part: Any, task: Any = None) -> None:
+        batches[0] += task is None
+        fork(self, part, task)
+
+    monkeypatch.setattr(Workers, "_fork", forked)
+    monkeypatch.setattr(kdissect.jobs.cutting, "FIRST_BYTES", 256 << 10)
+    monkeypatch.setattr(kdissect.jobs.cutting, "PART_BYTES", 1 << 20)
+    path = tmp_path / "traffic.pcap"
+    multiply(path, 5_000)
+    alone = said(*form, path, "--jobs", 1)
+    for jobs in (2, 5):
+        assert said(*form, path, "--jobs", jobs) == alone
+        assert counts[-1].seams
+        assert not counts[-1].given_up
+        assert not counts[-1].is_poor
+    assert batches == [0]
+
+
 def test_a_process_has_parts_one_after_another(
     counts: list[PartCounts], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
