@@ -1,3 +1,5 @@
+# cython: nonecheck=True
+# A state that somebody forged may have None in place of rows: then C must not read or write there.
 """Connections: their traffic, the times until answers, and the requests in flight.
 
 A capture may have hundreds of thousands of connections, so the row of a connection that has ended is packed.
@@ -22,11 +24,11 @@ from kdissect.analysis.declared import (
 )
 from kdissect.analysis.fold import Batched, OneTable, Row
 from kdissect.analysis.histogram import Histogram, of_parts
-from kdissect.analysis.row_chunks import CHUNK_ROWS, pack, rows_of
 from kdissect.analysis.rows import Rows
 from kdissect.analysis.shared_parts import error_class_of
 from kdissect.exchange import Exchange
 from kdissect.limits import DEFAULTS, Limits
+from kdissect.row_chunks import CHUNK_ROWS, pack, rows_of
 from kdissect.session.conversation import Connection
 
 _Key = int | tuple[int, str]

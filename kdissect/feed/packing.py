@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from kdissect.analysis.row_chunks import unpack
+from kdissect.row_chunks import unpack
 from kdissect.session.conversation import Connection
 
 

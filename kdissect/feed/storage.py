@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kdissect.analysis.row_chunks import pack, unpack
 from kdissect.feed.packing import PackedRows
+from kdissect.row_chunks import pack, unpack
 from kdissect.session.conversation import Connection
 from kdissect.system import anonymous_memory
 

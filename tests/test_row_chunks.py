@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from kdissect.analysis.row_chunks import pack, rows_of, unpack
+import io
+import pickle
+
+import pytest
+
+from kdissect.cli.states import _Unpickler
+from kdissect.row_chunks import pack, rows_of, unpack
 
 
 def test_rows_are_unpacked_as_they_were() -> None:
@@ -15,3 +21,14 @@ def test_rows_that_resemble_each_other_take_little_together() -> None:
     chunk = pack(rows)
     assert rows_of(chunk) == rows
     assert len(chunk) < sum(map(len, rows)) / 4
+
+
+def test_a_forged_state_cannot_unpack_bytes() -> None:
+    forged = pickle.dumps(_Forged(), protocol=5)
+    with pytest.raises(pickle.UnpicklingError, match="does not belong"):
+        _Unpickler(io.BytesIO(forged)).load()
+
+
+class _Forged:
+    def __reduce__(self) -> tuple[object, ...]:
+        return unpack, (pack([1]),)
