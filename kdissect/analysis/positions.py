@@ -26,7 +26,7 @@ The later part keeps the step at which it did.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, Self
 
 from kdissect.analysis.aborted import first_beyond, has_unnamed
@@ -393,16 +393,24 @@ class Positions(Statistic):
         return self._rows.left_out + self._fetchers.left_out + self._moves.left_out
 
     def result(self) -> list[Row]:
+        return list(self.result_rows())
+
+    def result_rows(self) -> Iterator[Row]:
         self._labels.resolve_names()
         fetchers = self._fetchers.rows
         places = {key[:2]: self._name_at(fetchers[key[0]], key[1]) for key in self._rows.rows}
         apart = self.latest.clusters.apart(places.values())
-        rows = [
-            self._result(key, fetchers[key[0]], apart[places[key[:2]]].cluster_id, row)
-            for key, row in self._rows.rows.items()
-            if row.counts
-        ]
-        return sorted(rows, key=lambda row: (row["connection"], row["topic"] or "", row["partition"]))
+        clusters = {at: apart[place].cluster_id for at, place in places.items()}
+        del places, apart  # the rows that follow take long, and need only the clusters
+        for key in sorted(self._rows.rows, key=self._in_order):
+            row = self._rows.rows[key]
+            if row.counts:
+                yield self._result(key, fetchers[key[0]], clusters[key[:2]], row)
+
+    def _in_order(self, key: _Key) -> tuple[int, str, int]:
+        """What the rows are sorted by."""
+        connection, topic, number = key
+        return connection, self._labels.name(topic) or "", number
 
     def _name_at(self, fetcher: Fetcher, topic: Topic) -> NameAt:
         return NameAt(self._labels.name(topic) or "", fetcher.broker)

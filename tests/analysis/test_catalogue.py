@@ -30,7 +30,9 @@ def test_every_statistic_of_the_package_is_registered() -> None:
     assert set(STATISTICS.values()) < of_package
 
 
-@pytest.mark.parametrize("name", ["connections", "exposure", "producers", "profile", "repeats", "tcp"])
+@pytest.mark.parametrize(
+    "name", ["connections", "exposure", "positions", "producers", "profile", "repeats", "tcp"]
+)
 def test_rows_of_large_tables_are_made_when_they_are_asked_for(name: str) -> None:
     found = fold(name, events_of("java43-groups"))
     rows = iter(found.result_rows())
