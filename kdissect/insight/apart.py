@@ -85,7 +85,8 @@ class ClustersApart:
             if facts.not_judged is not None:
                 out = out._replace(why=facts.not_judged)
         # Rows of an unknown cluster count for each. So what rests on them is found for several.
-        seen = Counter(number for _, each in nameless for number in set(each.exchanges))
+        rests = {(cluster, number) for cluster, each in nameless for number in each.exchanges}
+        seen = Counter(number for _, number in rests)
         for cluster, each in nameless:
             is_vague = any(seen[number] > 1 for number in each.exchanges)
             (out.vague if is_vague else out.known).append(self._in_cluster(rule, each, cluster))
@@ -147,7 +148,7 @@ class ClustersApart:
         captured: set[str] = set().union(*(self._addresses_in(need) for need in needs))
         own = sorted(each for each in self._nodes if self._cluster_at(each) == cluster)
         others = sorted(each for each in self._nodes if self._cluster_at(each) not in (cluster, None))
-        is_known = all(self._cluster_at(each) is not None for each in captured)
+        is_known = bool(captured) and all(self._cluster_at(each) is not None for each in captured)
         places = own if own and is_known else others
         if not 0 < len(places) <= _MOST_ADDRESSES:
             return found.filter

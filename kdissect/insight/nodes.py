@@ -111,25 +111,33 @@ def names_of_several(rows: Iterable[Row], name: str, nodes: dict[str, ClusterNod
 
 
 def read_elsewhere(positions: Iterable[Row], brokers: Sequence[Row]) -> frozenset[str]:
-    """Groups that read both from a broker that a cluster lists and from one that no cluster lists. The latter
-    served records after the first list came, so it may belong to an unknown cluster that has a group of the
-    same name. A broker that served none after that may just have stopped before the list.
+    """Groups that read a partition at the same time from a broker that a cluster lists and from one that no
+    cluster lists. A group of one cluster does not: a partition has one reader, who may move with it to
+    another broker. So the latter may belong to an unknown cluster that has a group of the same name. It
+    served records after the first list came: one that served none after that may just have stopped before.
 
     :param positions: rows of :class:`Positions`.
     :param brokers: rows of :class:`ClusterBrokers`.
     """
     listed = {address for row in brokers for address in addresses_of(row)}
     told_ns = min((row["from_ns"] for row in brokers if row["from_ns"] is not None), default=None)
-    inside: set[str] = set()
-    outside: set[str] = set()
+    inside: dict[tuple[str, str | None, int | None], tuple[int, int]] = {}
+    outside: dict[tuple[str, str | None, int | None], tuple[int, int]] = {}
     for row in positions if told_ns is not None else ():
-        if row["group"] is None:
+        group, first_ns, last_ns = row["group"], row["first_ns"], row["last_ns"]
+        if group is None or first_ns is None:
             continue
-        if row["broker"] in listed:
-            inside.add(row["group"])
-        elif row["last_ns"] is not None and row["last_ns"] > told_ns:
-            outside.add(row["group"])
-    return frozenset(inside & outside)
+        is_listed = row["broker"] in listed
+        if is_listed or last_ns > told_ns:
+            spans = inside if is_listed else outside
+            key = group, row["topic"], row["partition"]
+            begin, end = spans.get(key, (first_ns, last_ns))
+            spans[key] = min(begin, first_ns), max(end, last_ns)
+    return frozenset(
+        key[0]
+        for key, (begin, end) in outside.items()
+        if key in inside and begin <= inside[key][1] and inside[key][0] <= end
+    )
 
 
 def addresses_of(row: Row) -> list[str]:

@@ -240,7 +240,7 @@ def test_the_filters_of_two_clusters_show_other_exchanges(tmp_path: Path) -> Non
 def test_a_group_that_reads_from_a_broker_of_no_known_cluster_is_not_judged() -> None:
     brokers = [row(ClusterBrokers, cluster_id="a", node_id=1, host="10.0.0.1", port=9092, from_ns=SECOND)]
     rows = [row(Lag, group="g", topic="t", partition=0, cluster_id="a", **LOST)]
-    usual = {"group": "g", "topic": "t", "client": "10.1.0.1:1"}
+    usual = {"group": "g", "topic": "t", "partition": 0, "client": "10.1.0.1:1", "first_ns": SECOND}
     inside = row(Positions, **usual, broker="10.0.0.1:9092", last_ns=5 * SECOND)
     given: dict[type[Statistic], list[Row]] = {
         **{ClusterBrokers: brokers, Lag: rows, Repeats: [], ClusterChanges: []},
@@ -253,6 +253,39 @@ def test_a_group_that_reads_from_a_broker_of_no_known_cluster_is_not_judged() ->
     ):
         given[Positions] = [inside, row(Positions, **usual, broker=broker, last_ns=last_ns)]
         assert len(judged("offsets-lost", given).findings) == count
+
+
+@pytest.mark.parametrize("moved", [{"first_ns": 6 * SECOND}, {"partition": 1}])
+def test_a_group_of_one_cluster_may_read_from_a_broker_that_was_not_listed_yet(moved: dict[str, Any]) -> None:
+    brokers = [row(ClusterBrokers, cluster_id="a", node_id=1, host="10.0.0.1", port=9092, from_ns=SECOND)]
+    usual = {"group": "g", "topic": "t", "partition": 0, "client": "10.1.0.1:1", "first_ns": SECOND}
+    inside = row(Positions, **usual, broker="10.0.0.1:9092", last_ns=5 * SECOND)
+    outside = row(Positions, **{**usual, **moved}, broker="10.5.0.1:9092", last_ns=9 * SECOND)
+    given: dict[type[Statistic], list[Row]] = {
+        **{ClusterBrokers: brokers, Repeats: [], ClusterChanges: []},
+        Lag: [row(Lag, group="g", topic="t", partition=0, cluster_id="a", **LOST)],
+        Positions: [inside, outside],
+    }
+    assert len(judged("offsets-lost", given).findings) == 1
+
+
+def test_findings_of_one_cluster_may_rest_on_the_same_exchange() -> None:
+    rows = [not_preferred("a"), not_preferred("a", partition=1)]
+
+    def two(facts: Facts) -> Iterator[Finding]:
+        for node in (
+            (1, 2) if any(each["cluster_id"] == "a" for each in facts.rows(ClusterPartitions)) else ()
+        ):
+            yield facts.finding(FindingSubject(broker=str(node)), f"broker {node}", exchanges=[7])
+
+    rule = RULES["leader-not-preferred"]._replace(judge=two, needs=(ClusterPartitions,))
+    given: dict[type[Statistic], list[Row]] = {
+        **ALONE,
+        ClusterBrokers: BROKERS,
+        ClusterPartitions: rows,
+    }
+    found = judge({"leader-not-preferred": rule}, given, WHOLE)
+    assert [each.subject.cluster_id for each in found.findings] == ["a", "a"]
 
 
 def test_why_no_cluster_could_be_judged_is_told() -> None:
