@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Iterator
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kdissect.analysis.ledgers import KEY_BYTES, NONE, Ledgers, known
 from kdissect.analysis.room import Room
@@ -68,3 +71,42 @@ def test_pickled_it_goes_on_as_before() -> None:
     for at in (3, 4):
         again.add("a", at, at)
     assert (list(again.rows("a")), again.left_out) == ([(1, 2), (3, 3)], 2)
+
+
+def test_rows_take_little_where_numbers_grow_a_little() -> None:
+    kept: Ledgers[str] = Ledgers(9, 10, 10_000, Room(Limits()))
+    rows = [(10**18 + at * 10**6, at, 7 * at, NONE, 7 * at + at % 3, 0, 0, 0, 1 << 20) for at in range(1_000)]
+    for row in rows:
+        kept.add_row("a", row)
+    assert list(kept.rows("a")) == rows
+    assert len(kept["a"]) < 16 * len(rows)
+
+
+@given(st.lists(st.tuples(*[st.integers(-(1 << 63), (1 << 63) - 1)] * 3)))
+def test_any_numbers_come_back(rows: list[tuple[int, ...]]) -> None:
+    kept: Ledgers[int] = Ledgers(3, 10, 1_000, Room(Limits()))
+    for row in rows:
+        kept.add_row(1, row)
+    assert list(kept.rows(1)) == rows
+    again: Ledgers[int] = Ledgers(3, 10, 1_000, Room(Limits()))
+    again.merge(kept)
+    assert dict(again) == dict(kept)
+
+
+@pytest.mark.parametrize("forged", [b"", bytes(15), bytes(17), bytes(17) + b"\x80" * 11, bytes(17) + b"\x80"])
+def test_rows_of_a_forged_state_end_in_an_error(forged: bytes) -> None:
+    kept = ledgers()
+    kept["a"] = bytearray(forged)
+    with pytest.raises(ValueError, match=r"breaks off|no beginning"):
+        list(_with_another(kept))
+
+
+def _with_another(kept: Ledgers[str]) -> Iterator[tuple[int, ...]]:
+    kept.add("a", 1, 2)
+    return kept.rows("a")
+
+
+def test_a_width_has_limits() -> None:
+    for width in (0, 256):
+        with pytest.raises(ValueError, match="1 to 255"):
+            Ledgers(width, 1, 1, Room(Limits()))
