@@ -48,12 +48,13 @@ class Ledgers(dict[K, bytearray]):
     """Rows of ``width`` 64-bit numbers each, by key. Beyond the limit of keys or of rows, or without room,
     further ones are only counted.
 
-    The value of a key begins with the latest known number of each column. The rows follow. Each begins with
-    one bit a column: whether its number is unknown. For each known number, the difference to the one before
-    it in its column follows, in groups of seven bits, the lowest first; a difference below zero is odd.
+    The value of a key begins with the latest known number of each column. The rows follow. Each row begins
+    with one bit a column, for a number that is unknown. For each known number, the difference to the one
+    before it in its column follows. It stands in groups of seven bits, the lowest first. Differences below
+    zero are odd.
 
-    :raises ValueError: with a width below 1 or above 255; when rows are read or added, if the value of a key
-        does not have this form, as in a forged state.
+    :raises ValueError: the width is below 1 or above 255, or the value of a key does not have this form. In
+        a forged state it need not.
     """
 
     def __init__(self, width: int, keys: int, rows: int, room: Room) -> None:
