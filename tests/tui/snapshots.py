@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, nullcontext, suppress
 from functools import partial
@@ -111,6 +112,41 @@ def undrawn() -> Iterator[None]:
         yield
 
 
+HASTE = 8
+"""How many times faster time passes while nobody has anything to do."""
+
+
+@contextmanager
+def _in_haste() -> Iterator[None]:
+    """Shorten the times in which the event loop of an application waits.
+
+    Screens rest between keys and look for news every tenth of a second: these tests waited for half of their
+    time. Time passes faster only while nothing is ready. What takes time to do takes as much as ever.
+    """
+    loop: Any = asyncio.get_running_loop()
+    real, select = time.monotonic, loop._selector.select
+    skipped = 0.0
+
+    def waited(seconds: float | None) -> Any:
+        nonlocal skipped
+        if seconds is None or seconds <= 0:
+            return select(seconds)
+        begin = real()
+        found = select(seconds / HASTE)
+        skipped += (real() - begin) * (HASTE - 1)
+        return found
+
+    def now() -> float:
+        return real() + skipped
+
+    with (
+        mock.patch.object(loop._selector, "select", waited),
+        mock.patch("time.monotonic", now),
+        mock.patch("textual._time.get_time", now),
+    ):
+        yield
+
+
 LOOK_SECONDS = 0.004
 """How often it is looked whether the application has come to rest."""
 DUE_SECONDS = 0.04
@@ -124,7 +160,7 @@ async def _wait_for_rest(app: Kdissect, min_sleep: float = 0, max_sleep: float =
     does: tests of screens waited for most of their time. The event loop knows, however busy the machine is.
     """
     loop: Any = asyncio.get_running_loop()
-    end, quiet = loop.time() + max_sleep, 0
+    end, quiet = loop.time() + max_sleep * HASTE, 0
     await asyncio.sleep(min_sleep)
     while quiet < 2 and loop.time() < end:
         await asyncio.sleep(LOOK_SECONDS)
@@ -139,7 +175,7 @@ async def _deal_with_messages(app: Kdissect) -> None:
     Textual sends a message to every widget and waits until each had it: half of all messages of these tests.
     """
     loop: Any = asyncio.get_running_loop()
-    end, quiet, pause = loop.time() + 30, 0, 0.0
+    end, quiet, pause = loop.time() + 30 * HASTE, 0, 0.0
     while quiet < 2 and loop.time() < end:
         await asyncio.sleep(pause)
         has_messages = not loop._ready and _has_messages(app)
@@ -175,7 +211,11 @@ async def running(
     :param drawn: whether every frame is drawn.
     """
     try:
-        with among_others() if drawn else undrawn(), nullcontext() if drawn else _impatient(app):
+        with (
+            among_others() if drawn else undrawn(),
+            nullcontext() if drawn else _in_haste(),
+            nullcontext() if drawn else _impatient(app),
+        ):
             async with app.run_test(size=(width, height)) as pilot:
                 await settle(pilot)
                 yield pilot
@@ -191,7 +231,7 @@ async def settle(pilot: Pilot[None]) -> None:
     assert isinstance(app, Kdissect)
     page = app.pages["exchanges"]
     assert isinstance(page, ExchangesPage)
-    for _ in range(3_000):  # a minute, on a machine that is busy
+    for _ in range(3_000 * HASTE):  # a minute, on a machine that is busy
         await pilot.pause(0.02)
         await _work_done(app)
         # A page below a dialog too: what is saved or copied is what it shows.
