@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from kdissect.analysis.cluster import ClusterBrokers
+from kdissect.analysis.connections import Connections
 from kdissect.analysis.fold import Row, Statistic
 from kdissect.analysis.versions import Versions
 from kdissect.insight.context import JudgingContext
@@ -47,6 +48,18 @@ class ClustersApart:
     def _nodes(self) -> dict[str, ClusterNode]:
         return nodes_by_address(self._brokers)
 
+    def ends(self) -> dict[str, int]:
+        """When the last traffic of each cluster was captured: by its id, and by the address of each of its
+        brokers that were captured."""
+        found: dict[str, int] = {}
+        places: dict[str, str] = {}
+        for row in self._rows.get(Connections, ()):
+            cluster, last_ns = self._cluster_at(row["broker"]), row["last_ns"]
+            if cluster is not None and last_ns is not None:
+                found[cluster] = max(found.get(cluster, last_ns), last_ns)
+                places[row["broker"]] = cluster
+        return found | {broker: found[cluster] for broker, cluster in places.items()}
+
     def shared(self, rule: Rule) -> frozenset[SubjectName]:
         """The names in the tables of a rule that several clusters use. The tables count together: one may
         have a topic of one cluster, and another table the same topic of another cluster."""
@@ -73,7 +86,8 @@ class ClustersApart:
         nameless: list[tuple[str, Finding]] = []
         for cluster in sorted(ids):
             rows = _RowsOfCluster(self._rows, cluster, self._cluster_of)
-            facts = Facts(rule, rows, context, thresholds, self._made.setdefault(cluster, {}))
+            own = context._replace(last_ns=context.end_ns(cluster))
+            facts = Facts(rule, rows, own, thresholds, self._made.setdefault(cluster, {}))
             for each in rule.judge(facts):
                 if not is_shared(each):
                     continue

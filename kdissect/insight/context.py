@@ -38,6 +38,15 @@ class Spoken(NamedTuple):
     """How many connections there are."""
 
 
+class ClusterEnds(NamedTuple):
+    """When the last traffic of each of several clusters was captured."""
+
+    of: Mapping[str, int]
+    """By the id of the cluster, and by the address of each of its brokers."""
+    latest_ns: int | None
+    """The latest time of all, also while one cluster is judged."""
+
+
 class JudgingContext(NamedTuple):
     """The whole of what was captured."""
 
@@ -102,6 +111,27 @@ class JudgingContext(NamedTuple):
     ends_earlier: bool = False
     """Whether the capture ends at an earlier time than its latest, because its clock was set back. Then
     something that lasts to the latest time need not last to the end."""
+
+    ends: ClusterEnds | None = None
+    """If several clusters were captured, when the last traffic of each was captured."""
+
+    def end_ns(self, *places: str | None) -> int | None:
+        """The time after which nothing shows what happened in a cluster. If its traffic ends before that of
+        another cluster, it is not the end of the capture.
+
+        :param places: the id of the cluster, or addresses of its brokers. If several clusters were captured
+            and none of these is known, the first of their ends counts.
+        """
+        of = {} if self.ends is None else self.ends.of
+        if not of:
+            return self.last_ns
+        known = [of[place] for place in places if place is not None and place in of]
+        return max(known) if known else min(of.values())
+
+    def beyond_ns(self, cluster: str | None) -> int:
+        """How long the capture of other clusters went on after that of a cluster."""
+        end_ns, latest_ns = self.end_ns(cluster), None if self.ends is None else self.ends.latest_ns
+        return 0 if latest_ns is None or end_ns is None else max(0, latest_ns - end_ns)
 
     @property
     def pauses(self) -> tuple[tuple[int, int], ...]:

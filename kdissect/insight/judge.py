@@ -26,7 +26,7 @@ from kdissect.dissect import Event
 from kdissect.insight.apart import ClustersApart, SubjectName, names_of
 from kdissect.insight.catalogue import RULES
 from kdissect.insight.causes import linked
-from kdissect.insight.context import SLEPT, JudgingContext
+from kdissect.insight.context import SLEPT, ClusterEnds, JudgingContext
 from kdissect.insight.coverage import Coverage
 from kdissect.insight.finding import CONFIDENCES, INFO, NOTICE, SEVERITIES, Finding
 from kdissect.insight.logs import Logs
@@ -158,6 +158,8 @@ def judge(
         twins |= read_elsewhere(rows[Positions], rows[ClusterBrokers])
     twins |= _in_several_clusters(rows)
     clusters = ClustersApart(rows) if are_several else None
+    if clusters is not None:
+        context = context._replace(ends=ClusterEnds(clusters.ends(), context.last_ns))
     own_names = OwnNames.of(rows.get(Clients, ()), rows.get(Members, ()))
     said: dict[str, tuple[list[Finding], str | None]] = {}
     made: dict[Callable[[Facts], Any], Any] = {}

@@ -10,11 +10,13 @@ from typing import Any
 import pytest
 
 from kdissect.analysis.cluster import ClusterBrokers, ClusterChanges, ClusterPartitions, ClusterTopics
+from kdissect.analysis.connections import Connections
 from kdissect.analysis.errors import Errors
 from kdissect.analysis.fold import SECOND, Row, Statistic
 from kdissect.analysis.groups import Members
 from kdissect.analysis.lag import Lag
 from kdissect.analysis.positions import Positions
+from kdissect.analysis.rebalances import Rebalances
 from kdissect.analysis.repeats import Repeats
 from kdissect.analysis.tcp import Tcp
 from kdissect.analysis.transactions import Transactions
@@ -22,13 +24,15 @@ from kdissect.analysis.versions import Versions
 from kdissect.capture.files import read_packets
 from kdissect.exchange import Exchange
 from kdissect.filter.compiled import compile_filter
+from kdissect.insight.apart import ClustersApart
 from kdissect.insight.catalogue import RULES
+from kdissect.insight.context import ClusterEnds
 from kdissect.insight.finding import Finding, FindingSubject
 from kdissect.insight.judge import NO_CLUSTER, Judged, judge
 from kdissect.insight.rule import Facts
 from tests.dissecting import dissect
 from tests.insight.judged import judged_file
-from tests.insight.made import WHOLE, row
+from tests.insight.made import WHOLE, row, zeros
 from tests.two_clusters import EAST, LAG, TRANSACTIONS, WEST, two_clusters
 
 Told = tuple[str, str | None, str | None, str | None, str | None]
@@ -98,6 +102,42 @@ def test_a_cluster_without_known_brokers_is_judged() -> None:
     rows = [held(cluster_id=cluster, transactional_id="pay") for cluster in "abc"]
     found = judged("lso-lag", {Transactions: rows})
     assert [each.subject.cluster_id for each in found.findings] == ["a", "b", "c"]
+
+
+ENDS = [
+    zeros(Connections, client="10.1.0.1:1", broker=broker, first_ns=0, last_ns=last_ns)
+    for broker, last_ns in (("10.0.0.1:9092", 20 * SECOND), ("10.9.0.1:9092", 100 * SECOND))
+]
+"""Traffic of one cluster that ends long before that of the other."""
+
+
+def test_a_transaction_is_not_open_for_longer_than_its_cluster_was_captured() -> None:
+    still = {"outcome": "open", "begin_ns": 15 * SECOND, "end_ns": None, "held_ns": 4 * SECOND}
+    rows = [held(cluster_id=cluster, transactional_id=f"of-{cluster}", **still) for cluster in "ab"]
+    (found,) = judged("transaction-hanging", {Transactions: rows, Connections: ENDS}).findings
+    assert (found.subject.transactional_id, found.measure) == ("of-b", 85)
+    alone = judged("transaction-hanging", {Transactions: rows, Connections: ENDS[1:]}).findings
+    assert len(alone) == 2  # of cluster a there is no traffic at all, so its end is not known
+
+
+def test_a_rebalance_stands_still_for_no_longer_than_its_cluster_was_captured() -> None:
+    still = {"completed": False, "begin_ns": 16 * SECOND, "stopped_ns": 84 * SECOND, "members_before": 2}
+    rows = [row(Rebalances, cluster_id=each, group=f"of-{each}", types=["classic"], **still) for each in "ab"]
+    (found,) = judged("rebalance-long", {Rebalances: rows, Members: [], Connections: ENDS}).findings
+    assert (found.subject.group, found.measure) == ("of-b", 84)
+
+
+def test_the_end_of_a_cluster_is_that_of_all_its_brokers() -> None:
+    brokers = [*BROKERS, row(ClusterBrokers, cluster_id="a", node_id=2, host="10.0.0.2", port=9092)]
+    later = row(Connections, broker="10.0.0.2:9092", last_ns=30 * SECOND)
+    unknown = row(Connections, broker="10.5.0.1:9092", last_ns=90 * SECOND)
+    rows = {ClusterBrokers: brokers, Connections: [*ENDS, later, unknown]}
+    context = WHOLE._replace(ends=ClusterEnds(ClustersApart(rows).ends(), WHOLE.last_ns))
+    assert context.end_ns("a") == context.end_ns("10.0.0.1:9092") == 30 * SECOND
+    assert context.end_ns("b") == context.end_ns("10.0.0.1:9092", "10.9.0.1:9092") == 100 * SECOND
+    assert context.end_ns(None) == context.end_ns("10.5.0.1:9092") == 30 * SECOND
+    assert (context.beyond_ns("a"), context.beyond_ns("b"), WHOLE.beyond_ns("a")) == (70 * SECOND, 0, 0)
+    assert WHOLE.end_ns("a") == WHOLE.end_ns(None) == 100 * SECOND
 
 
 LOST = {"lost_from": 160, "lost_after_ns": 5 * SECOND, "lost_ns": 9 * SECOND, "lost_exchange": 12}

@@ -165,7 +165,7 @@ def _keeps_falling(facts: Facts, rows: list[Row]) -> bool:
     commits = max((row["commits"] for row in growing), default=0)
     rising = max((row["rising"] or 0.0 for row in growing), default=0.0)
     first_ns, last_ns = min(row["first_ns"] for row in rows), max(row["last_ns"] for row in rows)
-    quiet_ns = (facts.context.last_ns or last_ns) - last_ns
+    quiet_ns = (_end_ns(facts, rows) or last_ns) - last_ns
     if quiet_ns > max(facts.limit("quiet_s") * SECOND, (last_ns - first_ns) / 2):
         return False
     if commits < FEW_COMMITS or (commits < facts.limit("commits") and not _is_far_from_the_end(facts, rows)):
@@ -173,12 +173,22 @@ def _keeps_falling(facts: Facts, rows: list[Row]) -> bool:
     return rising >= facts.limit("rising")
 
 
+def _end_ns(facts: Facts, rows: list[Row]) -> int | None:
+    """Until when the capture shows what a group does.
+
+    :param rows: its rows of a table that names the cluster.
+    """
+    clusters = {row["cluster_id"] for row in rows}
+    return facts.context.end_ns(next(iter(clusters)) if len(clusters) == 1 else None)
+
+
 def _is_gone(facts: Facts, group: str | None, rows: list[Row], gone_s: float) -> bool:
     """Whether all members of a group left or ended at least ``gone_s`` before the end of the capture. Records
     written later are not their lag. A member from before the capture counts too: it may go on reading."""
-    if facts.context.last_ns is None:
+    end_ns = _end_ns(facts, rows)
+    if end_ns is None:
         return False
-    until_ns = facts.context.last_ns - gone_s * SECOND
+    until_ns = end_ns - gone_s * SECOND
     members = [row for row in facts.rows(Members) if row["group"] == group]
     there = [row for row in members if not has_left(row) or row["left_ns"] > until_ns]
     if members and not there:
@@ -311,11 +321,10 @@ def consumer_stalled(facts: Facts) -> Iterator[Finding]:
 @once_per_subject
 def consumer_stopped(facts: Facts) -> Iterator[Finding]:
     """A group no longer fetches although records are written."""
-    end_ns = facts.context.last_ns
-    if end_ns is None or facts.context.span_s < facts.limit("quiet_s"):
+    if facts.context.last_ns is None or facts.context.span_s < facts.limit("quiet_s"):
         facts.cannot_judge(f"needs {facts.limit('quiet_s'):.0f} s")
         return
-    for some in _stopped_together(_stopped(facts, end_ns)):
+    for some in _stopped_together(_stopped(facts)):
         last = some[0].last
         places = [(each.last["topic"], each.last["partition"]) for each in some]
         topics = {topic for topic, _ in places}
@@ -328,6 +337,7 @@ def consumer_stopped(facts: Facts) -> Iterator[Finding]:
         )
         names = named(f"{topic}-{number}" for topic, number in places)
         what = "the partition" if len(some) == 1 else f"{plural(len(some), 'partition')} ({names})"
+        end_ns = max(each.end_ns for each in some)
         quiet_ns = end_ns - max(each.since_ns for each in some)
         rows = [row for each in some for row in each.rows]
         yield facts.finding(
@@ -366,6 +376,8 @@ class _Stopped(NamedTuple):
     rows: list[Row]
     waiting: int
     """How many records nobody has fetched."""
+    end_ns: int
+    """Until when the capture shows that nobody does."""
 
     @property
     def since_ns(self) -> int:
@@ -377,7 +389,7 @@ class _Stopped(NamedTuple):
         return None if client is None else address(client)
 
 
-def _stopped(facts: Facts, end_ns: int) -> Iterator[_Stopped]:
+def _stopped(facts: Facts) -> Iterator[_Stopped]:
     """The partitions that groups no longer fetch, though records come."""
     ends = {(row["group"], row["topic"], row["partition"]): row for row in facts.rows(Lag)}
     readers: dict[str | None, set[str]] = {}
@@ -390,6 +402,9 @@ def _stopped(facts: Facts, end_ns: int) -> Iterator[_Stopped]:
         last = max(rows, key=lambda row: row["fetched_last_ns"] or 0)
         lag = ends.get(key)
         if group is None or lag is None or lag["log_end"] is None or last["fetched_last_ns"] is None:
+            continue
+        end_ns = _end_ns(facts, rows)
+        if end_ns is None:
             continue
         seen_ns = facts.context.seen_ns(last["fetched_last_ns"], end_ns)
         times = sum(row["fetches"] for row in rows)
@@ -410,7 +425,7 @@ def _stopped(facts: Facts, end_ns: int) -> Iterator[_Stopped]:
         if may_lack_after(facts, links[group], last["fetched_last_ns"]):
             facts.cannot_judge(not_known("the last fetches"))
             continue
-        yield _Stopped(last, rows, waiting)
+        yield _Stopped(last, rows, waiting, end_ns)
 
 
 def _links(facts: Facts, group: str) -> set[int]:

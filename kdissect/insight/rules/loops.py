@@ -248,7 +248,8 @@ def unknown_topic_loop(facts: Facts) -> Iterator[Finding]:
             took_ns = facts.context.awake_ns(first_ns, last_ns)
             is_loop = count >= facts.limit("answers") and took_ns >= facts.limit("seconds") * SECOND
             # Some clients (sarama) give up sooner. While a topic is being made, they do not.
-            after_ns = facts.context.awake_ns(last_ns, facts.context.last_ns or last_ns)
+            end_ns = facts.context.end_ns(*(row["broker"] for row in rows)) or last_ns
+            after_ns = facts.context.awake_ns(last_ns, end_ns)
             has_given_up = topic not in known and after_ns >= facts.limit("seconds") * SECOND
             is_loop |= count >= facts.limit("gave_up") and took_ns >= TRIED_NS and has_given_up
             if not is_loop and wrong < facts.limit("wrong_names"):

@@ -320,7 +320,7 @@ def no_offset(facts: Facts) -> Iterator[Finding]:
         links = [each for each in opened.get((client_id,), ()) if address(each["client"]) == row["client"]]
         nameless = [each for each in opened.get((None,), ()) if address(each["client"]) == row["client"]]
         died = bool(links) and all(each["end"] in ("fin", "rst") for each in links)
-        until_ns = facts.context.last_ns or asked_ns
+        until_ns = facts.context.end_ns(*row["brokers"]) or asked_ns
         if left:
             if max(left) == asked_ns and not died and until_ns < asked_ns + WHILE_NS:
                 continue  # it left before it was told, and may still read

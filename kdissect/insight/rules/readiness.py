@@ -193,7 +193,7 @@ def mixed_broker_versions(facts: Facts) -> Iterator[Finding]:
         if row["broker"] in nodes and all(api in row["offered"] for api in OF_BROKERS):
             cluster, node = nodes[row["broker"]]
             clusters.setdefault(cluster, {}).setdefault(node, []).append(row)
-    for of_nodes in clusters.values():
+    for cluster, of_nodes in clusters.items():
         last = {node: max(rows, key=lambda row: row["last_ns"]) for node, rows in of_nodes.items()}
         if len(last) < 2:
             continue
@@ -205,7 +205,7 @@ def mixed_broker_versions(facts: Facts) -> Iterator[Finding]:
         if not apis:
             continue
         since_ns = max(_since(row) for row in last.values())
-        until_ns = facts.context.last_ns or since_ns
+        until_ns = facts.context.end_ns(cluster) or since_ns
         if until_ns - since_ns < facts.limit("seconds") * SECOND:
             facts.cannot_judge("needs brokers that differ for 60 s")
             continue

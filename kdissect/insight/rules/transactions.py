@@ -109,7 +109,7 @@ def transaction_hanging(facts: Facts) -> Iterator[Finding]:
     """A transaction is open that should be over."""
     by_client = group_rows(facts.rows(Connections), "client_id")
     for row in facts.rows(Transactions):
-        end_ns = facts.context.last_ns
+        end_ns = facts.context.end_ns(row["cluster_id"])
         if row["outcome"] != "open" or end_ns is None:
             continue
         held_ns, begin_ns = row["held_ns"] or 0, row["begin_ns"]

@@ -61,7 +61,7 @@ def _has_ended(row: Row, facts: Facts) -> bool:
     """Whether a member left, or was silent for longer than its session before the capture ended."""
     if row["left"] is not None:
         return True
-    end_ns, session_ms = facts.context.last_ns, row["session_timeout_ms"]
+    end_ns, session_ms = facts.context.end_ns(row["cluster_id"]), row["session_timeout_ms"]
     return bool(end_ns and session_ms and end_ns - row["last_ns"] > session_ms * 1_000_000)
 
 

@@ -84,7 +84,7 @@ def rebalance_storm(facts: Facts) -> Iterator[Finding]:
     """A group rebalances again and again: members leave or are lost and come back, or members keep asking for
     a rebalance."""
     members = dict(by_group(facts.rows(Members)))
-    for group, rows in by_group(facts.rows(Rebalances)):
+    for group, rows in by_group(_rebalances(facts)):
         lives = _lives(members.get(group, []))
         returns = {client_id: _returns(each) for client_id, each in lives.items()}
         first = {client_id: each[0]["member_id"] for client_id, each in lives.items()}
@@ -171,6 +171,20 @@ def _densest(rows: list[Row], within_s: float) -> list[Row]:
     return best
 
 
+def _rebalances(facts: Facts) -> list[Row]:
+    """The rebalances. If one was not finished when the traffic of its cluster ended, nobody knows for how
+    long its group stood still after that. The table counts on to the end of the whole capture."""
+    rows = facts.rows(Rebalances)
+    return [_known_part(row, facts) for row in rows] if facts.context.ends else rows
+
+
+def _known_part(row: Row, facts: Facts) -> Row:
+    beyond_ns = facts.context.beyond_ns(row["cluster_id"])
+    if row["completed"] is not False or row["stopped_ns"] is None or not beyond_ns:
+        return row
+    return row | {"stopped_ns": max(0, row["stopped_ns"] - beyond_ns)}
+
+
 @rule("rebalance-long", CRITICAL, CERTAIN, needs=(Rebalances, Members, Connections), stopped_s=5, newer_s=10)
 def rebalance_long(facts: Facts) -> Iterator[Finding]:
     """Consumption stood still for long. The newer groups need two heartbeats of 5 s to move a partition,
@@ -178,7 +192,7 @@ def rebalance_long(facts: Facts) -> Iterator[Finding]:
     members = names_of(facts.rows(Members))
     whole = _Wholeness(facts)
     limits = {True: facts.limit("stopped_s"), False: facts.limit("newer_s")}
-    for group, rows in by_group(facts.rows(Rebalances)):
+    for group, rows in by_group(_rebalances(facts)):
         stopped = [
             row
             for row in rows
@@ -411,7 +425,7 @@ def rebalance_missing_member(facts: Facts) -> Iterator[Finding]:
     members = names_of(facts.rows(Members))
     whole, told = _Wholeness(facts), _ToldToJoin(facts)
     least_ns = facts.limit("hold_s") * SECOND
-    for group, every in by_group(facts.rows(Rebalances)):
+    for group, every in by_group(_rebalances(facts)):
         rows = [
             row | {"missing": [each for each in row["missing"] or () if told.missing(row, each) is None]}
             for row in every
@@ -531,7 +545,7 @@ def _is_most(delay: _Delay, share: float) -> bool:
 @rule("eager-stop-the-world", NOTICE, CERTAIN, needs=(Rebalances,), members=3, rebalances=3, stopped_s=1)
 def eager_stop_the_world(facts: Facts) -> Iterator[Finding]:
     """Every rebalance stops every member."""
-    for group, rows in by_group(facts.rows(Rebalances)):
+    for group, rows in by_group(_rebalances(facts)):
         found = [
             row
             for row in rows
